@@ -1,0 +1,90 @@
+"""Hand "what next?" to a model and get back the result of the next step.
+
+    from decidable import agentic_function, decision, Runtime
+
+See `decidable.decision.make` for the heart of it.
+"""
+
+from decidable import decision
+from decidable.ambient import Frame, invocation_hook
+from decidable.attempt import Attempt, FailureKind
+from decidable.default_runtime import runtime, set_default_runtime, use_runtime
+from decidable.errors import (
+    CancelledError,
+    ContentError,
+    DecidableError,
+    DecisionError,
+    LLMError,
+    LLMErrorReason,
+    MissingExtraError,
+    OptionError,
+    OptionTypeError,
+    RefusedError,
+    RequestForbiddenError,
+    RuntimeClosedError,
+    RuntimeMissingError,
+    SettingError,
+    UnaskableError,
+    UnknownProviderError,
+    Unsure,
+    UsageError,
+)
+from decidable.flow.ask import RetryInfo
+from decidable.flow.decide import Decision
+from decidable.function import AgenticFunction, agentic_function
+from decidable.llm import async_llm, llm
+from decidable.messages import Reply, Usage
+from decidable.options import FunctionOption, Option, SchemaOption, ValueOption
+from decidable.providers.protocol import Provider
+from decidable.providers.registry import register_provider
+from decidable.runtime import Runtime
+from decidable.trace import Trace, trace
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AgenticFunction",
+    "Attempt",
+    "CancelledError",
+    "ContentError",
+    "DecidableError",
+    "Decision",
+    "DecisionError",
+    "FailureKind",
+    "Frame",
+    "FunctionOption",
+    "LLMError",
+    "LLMErrorReason",
+    "MissingExtraError",
+    "Option",
+    "OptionError",
+    "OptionTypeError",
+    "Provider",
+    "RefusedError",
+    "Reply",
+    "RequestForbiddenError",
+    "RetryInfo",
+    "Runtime",
+    "RuntimeClosedError",
+    "RuntimeMissingError",
+    "SchemaOption",
+    "SettingError",
+    "Trace",
+    "UnaskableError",
+    "UnknownProviderError",
+    "Unsure",
+    "Usage",
+    "UsageError",
+    "ValueOption",
+    "__version__",
+    "agentic_function",
+    "async_llm",
+    "decision",
+    "invocation_hook",
+    "llm",
+    "register_provider",
+    "runtime",
+    "set_default_runtime",
+    "trace",
+    "use_runtime",
+]

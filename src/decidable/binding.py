@@ -1,0 +1,133 @@
+"""A pick against a menu: the option it names and its checked arguments, or why it does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from decidable.attempt import Failure, FailureKind, Pick, Repair
+from decidable.errors import OptionError, did_you_mean
+from decidable.menu import Menu
+from decidable.options import FunctionOption, Option, SchemaOption
+from decidable.reading.names import match_name
+from decidable.reading.strict import decode_whole
+from decidable.reading.tolerant import ARGUMENT_KEYS
+from decidable.schema.field import Field
+from decidable.schema.validate import Invalid, Unreadable, validate, validate_fields
+
+__all__ = ["Choice", "bind", "check_context"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A pick that held.
+
+    Attributes:
+        option: The option picked.
+        arguments: What the model filled in, checked and parsed.
+        repairs: What was mended in the reply, in order.
+    """
+
+    option: Option[Any]
+    arguments: Mapping[str, Any]
+    repairs: tuple[str, ...] = ()
+
+
+def bind(pick: Pick, menu: Menu, repair: Repair = "syntax") -> Choice | Failure:
+    """Check a pick against the menu.
+
+    Returns:
+        A `Choice`, or a `Failure` of kind ``unknown_call``, ``bad_args``, ``missing_required``, ``type_mismatch`` or
+        ``enum_violation``. Fields that the option does not declare are dropped.
+    """
+    lossless = repair == "lossless"
+    notes: list[str] = []
+    option = menu.index.get(pick.name)
+    if option is None:
+        name = match_name(pick.name, menu.index) if lossless else None
+        if name is None:
+            hint = did_you_mean(pick.name, tuple(menu.index), "the options are")
+            return Failure(FailureKind.UNKNOWN_CALL, f"{pick.name!r} is not on the menu; {hint}")
+        option = menu.index[name]
+        notes.append(f"option {pick.name!r} taken as {name!r}")
+    fields = option.fields
+    if not fields:
+        return Choice(option, _no_arguments(option), (*pick.repairs, *notes))
+    try:
+        arguments = _arguments(pick, fields, lossless, notes)
+        checked = _checked(option, arguments, lossless, notes)
+    except Invalid as error:
+        return Failure(error.kind, f"{option.name}: {error}")
+    return Choice(option, checked, (*pick.repairs, *notes))
+
+
+def _no_arguments(option: Option[Any]) -> Mapping[str, Any]:
+    if isinstance(option, SchemaOption) and option.parser is not None:
+        return {"": option.parser.parse({}, option.name)}
+    return {}
+
+
+def _checked(option: Option[Any], arguments: dict[str, Any], lossless: bool, notes: list[str]) -> dict[str, Any]:
+    if isinstance(option, SchemaOption) and option.parser is not None:
+        whole = Field("", "dict", fields=option.fields, parser=option.parser)
+        return {"": validate(whole, arguments, lossless=lossless, notes=notes, path="")}
+    return validate_fields(option.fields, arguments, lossless=lossless, notes=notes)
+
+
+def _arguments(pick: Pick, fields: tuple[Field, ...], lossless: bool, notes: list[str]) -> dict[str, Any]:
+    """The arguments object, out of the wrappings that models put it in."""
+    arguments = pick.arguments
+    if arguments is None or arguments == "":
+        return {}
+    if type(arguments) is dict and not lossless:
+        return arguments
+    names = {field.name for field in fields}
+    if lossless:
+        arguments = _unwrapped(arguments, names, notes)
+        if not arguments and pick.beside and not names.isdisjoint(pick.beside):
+            notes.append("arguments taken from beside the name")
+            arguments = dict(pick.beside)
+    if isinstance(arguments, Unreadable):
+        raise Invalid(arguments.kind, "args", f"{arguments} is not a usable value")
+    if not isinstance(arguments, dict):
+        shown = "send an object, not a string that holds one" if isinstance(arguments, str) else f"not {arguments!r}"
+        raise Invalid(FailureKind.BAD_ARGS, "args", f"must be an object with {', '.join(sorted(names))}; {shown}")
+    return arguments
+
+
+def _unwrapped(arguments: Any, names: set[str], notes: list[str]) -> Any:
+    """Strip a JSON string, then one envelope that the option does not declare, then a JSON string in it."""
+    arguments = _decoded(arguments, notes)
+    if isinstance(arguments, dict) and names.isdisjoint(arguments):
+        keys = [key for key in (*ARGUMENT_KEYS, "properties") if key in arguments]
+        if len(keys) == 1 and set(arguments) <= {keys[0], "type"}:
+            notes.append(f"arguments taken out of {keys[0]!r}")
+            arguments = _decoded(arguments[keys[0]], notes)
+    return arguments
+
+
+def _decoded(value: Any, notes: list[str]) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        decoded = decode_whole(value.strip())
+    except ValueError:
+        return value
+    if isinstance(decoded, dict):
+        notes.append("arguments read from a JSON string")
+        return decoded
+    return value
+
+
+def check_context(option: FunctionOption[Any], context: Mapping[str, Any]) -> None:
+    """Refuse, before anything is sent, a function option whose hidden parameter nothing fills.
+
+    Raises:
+        OptionError: Naming the option and the parameter.
+    """
+    for name in option.spec.hidden_required:
+        if name not in context:
+            raise OptionError(
+                f"option {option.name!r} needs its hidden parameter {name!r}: pass context={{{name!r}: ...}}"
+            )

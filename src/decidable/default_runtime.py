@@ -1,0 +1,106 @@
+"""Which runtime answers when none is given: the ambient one, else the process default, else ``DECIDABLE_MODEL``."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable
+from contextvars import Token
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from decidable.ambient import Scope, current_scope, scope_variable
+from decidable.errors import RuntimeMissingError
+
+if TYPE_CHECKING:
+    from decidable.runtime import Runtime
+
+__all__ = ["current_runtime", "runtime", "set_default_runtime", "use_runtime"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ENVIRONMENT = "DECIDABLE_MODEL"
+
+_default: Runtime | None = None
+_from_environment: tuple[str, Runtime] | None = None
+
+
+def set_default_runtime(runtime: Runtime | None) -> None:
+    """Set the runtime of calls that neither are given one nor find one around them; None unsets it."""
+    global _default  # noqa: PLW0603 - the process default is global on purpose
+    _default = runtime
+
+
+def current_runtime() -> Runtime:
+    """The runtime that a call here would use.
+
+    Raises:
+        RuntimeMissingError: There is none; the message says how to give one.
+    """
+    found = current_scope().runtime or _default
+    return found if found is not None else _environment_runtime()
+
+
+def _environment_runtime() -> Runtime:
+    global _from_environment  # noqa: PLW0603 - as above
+    spec = os.environ.get(ENVIRONMENT)
+    if not spec:
+        raise RuntimeMissingError(
+            "no runtime to ask. Call from within an @agentic_function that was given one (f(..., runtime=rt)), or pass "
+            f"runtime=rt, or use 'with use_runtime(rt):', set_default_runtime(rt), or {ENVIRONMENT}=provider:model"
+        )
+    if _from_environment is None or _from_environment[0] != spec:
+        from decidable.runtime import Runtime  # the one upward look: the variable names what to build
+
+        _from_environment = (spec, Runtime(spec))
+    return _from_environment[1]
+
+
+class use_runtime:  # noqa: N801 - reads as a function: with use_runtime(rt):
+    """Make a runtime ambient: ``with use_runtime(rt):``, or as a decorator ``@use_runtime(rt)``, sync or async.
+
+    Args:
+        runtime: The runtime that calls within the block, or within the decorated function, find.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self._tokens: list[Token[Scope]] = []
+
+    def __enter__(self) -> Runtime:
+        self._tokens.append(scope_variable.set(replace(current_scope(), runtime=self.runtime)))
+        return self.runtime
+
+    def __exit__(self, *exc_info: object) -> None:
+        scope_variable.reset(self._tokens.pop())
+
+    def __call__(self, function: F) -> F:
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def wrapper(*args: Any, **kwargs: Any) -> Any:
+                with use_runtime(self.runtime):
+                    return await function(*args, **kwargs)
+        else:
+
+            @functools.wraps(function)
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                with use_runtime(self.runtime):
+                    return function(*args, **kwargs)
+
+        return cast("F", wrapper)
+
+
+class _Ambient:
+    """Stands for whichever runtime is ambient where it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(current_runtime(), name)
+
+    def __repr__(self) -> str:
+        return "<the ambient runtime>"
+
+
+runtime: Runtime = cast("Runtime", _Ambient())
+"""The ambient runtime: ``runtime.exec(...)`` inside an agentic function asks the runtime of that call."""

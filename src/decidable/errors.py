@@ -1,0 +1,219 @@
+"""Every error this library raises, in one place; imports nothing.
+
+Three families, so that a caller can tell whose turn it is to act::
+
+    DecidableError
+    ├── UsageError                     the caller's mistake: fix the program
+    │   ├── OptionError                  options that cannot be a menu            (ValueError)
+    │   ├── OptionTypeError              options of the wrong type                (TypeError)
+    │   ├── SettingError                 an argument or setting out of range      (ValueError)
+    │   ├── ContentError                 a content block nobody can send          (TypeError)
+    │   ├── RuntimeMissingError          no runtime to ask                        (RuntimeError)
+    │   ├── RuntimeClosedError           the runtime was closed                   (RuntimeError)
+    │   ├── UnknownProviderError         no provider of that name                 (ValueError)
+    │   ├── MissingExtraError            an optional dependency is not installed  (ImportError)
+    │   ├── UnaskableError               this provider cannot be asked this       (ValueError)
+    │   └── RequestForbiddenError        real requests are switched off           (RuntimeError)
+    ├── LLMError                       the provider's failure: retry, wait, or change provider
+    └── DecisionError                  the model's bad replies: no valid pick     (ValueError)
+        ├── RefusedError                 the model declined
+        └── Unsure                       the pick is too close to call
+
+`CancelledError` stands apart: it is a `BaseException`, so that a user's ``except Exception`` cannot
+swallow the wish to stop.
+
+No error carries a key, a header or a body of a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from decidable.attempt import Attempt
+
+__all__ = [
+    "CancelledError",
+    "ContentError",
+    "DecidableError",
+    "DecisionError",
+    "LLMError",
+    "LLMErrorReason",
+    "MissingExtraError",
+    "OptionError",
+    "OptionTypeError",
+    "RefusedError",
+    "RequestForbiddenError",
+    "RuntimeClosedError",
+    "RuntimeMissingError",
+    "SettingError",
+    "UnaskableError",
+    "UnknownProviderError",
+    "Unsure",
+    "UsageError",
+]
+
+
+class DecidableError(Exception):
+    """Base of everything this library raises on purpose."""
+
+
+class UsageError(DecidableError):
+    """The caller's mistake; nothing was sent to a model."""
+
+
+class OptionError(UsageError, ValueError):
+    """Options that cannot be a menu: empty, duplicate names, a name that is not usable."""
+
+
+class OptionTypeError(UsageError, TypeError):
+    """Options, or parts of them, of a type that no menu understands."""
+
+
+class SettingError(UsageError, ValueError):
+    """An argument outside its range, such as a negative number of retries."""
+
+
+class ContentError(UsageError, TypeError):
+    """A content block that cannot be sent: unknown type, or nothing in it."""
+
+
+class RuntimeMissingError(UsageError, RuntimeError):
+    """A model is needed and no runtime was given, is ambient, or is the process default."""
+
+
+class RuntimeClosedError(UsageError, RuntimeError):
+    """The runtime was used after `close()`."""
+
+
+class UnknownProviderError(UsageError, ValueError):
+    """A provider name that is not registered; the message offers close names."""
+
+
+class MissingExtraError(UsageError, ImportError):
+    """An optional dependency is not installed; the message says which extra brings it."""
+
+
+class UnaskableError(UsageError, ValueError):
+    """This provider cannot be asked this; refused before anything was sent or run."""
+
+
+class RequestForbiddenError(UsageError, RuntimeError):
+    """A real request was attempted while real requests are switched off (as under pytest)."""
+
+
+class CancelledError(BaseException):
+    """Stop now. Raise it from an invocation hook to cancel the work in progress."""
+
+
+class LLMErrorReason(StrEnum):
+    """Why a provider could not answer."""
+
+    TRANSPORT = "transport"
+    """The connection failed."""
+    RATE_LIMIT = "rate_limit"
+    """Too many requests for now."""
+    PROVIDER = "provider"
+    """The provider failed inside (5xx)."""
+    AUTH = "auth"
+    """Who is asking was not accepted."""
+    AUTHZ = "authz"
+    """Known, but not allowed to."""
+    INVALID = "invalid"
+    """The request was refused as malformed."""
+    CONTEXT = "context"
+    """The request is longer than the model reads."""
+    POLICY = "policy"
+    """The provider's content policy."""
+    TIMEOUT = "timeout"
+    """The time given was over."""
+    UNKNOWN = "unknown"
+    """None of the above could be told."""
+
+
+_RETRYABLE = frozenset(
+    {LLMErrorReason.TRANSPORT, LLMErrorReason.RATE_LIMIT, LLMErrorReason.PROVIDER, LLMErrorReason.UNKNOWN}
+)
+
+
+class LLMError(DecidableError):
+    """A provider did not answer.
+
+    Attributes:
+        reason: Why, as an `LLMErrorReason`.
+        retryable: Whether the same request may succeed later. Defaults to true for `transport`,
+            `rate_limit`, `provider` and `unknown`, false for the rest.
+        http_status: The HTTP status, where there was one.
+        retry_after_s: The provider's own wish, in seconds, before the next attempt.
+        attempts: How many requests were made for this one question so far.
+        elapsed_s: Seconds since the call began.
+        provider: The provider's name.
+        model: The model that was asked.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: LLMErrorReason | str = LLMErrorReason.UNKNOWN,
+        retryable: bool | None = None,
+        http_status: int | None = None,
+        retry_after_s: float | None = None,
+        provider: str | None = None,
+        model: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.reason = LLMErrorReason(reason)
+        self.retryable = self.reason in _RETRYABLE if retryable is None else retryable
+        self.http_status = http_status
+        self.retry_after_s = retry_after_s
+        self.attempts = 1
+        self.elapsed_s = 0.0
+        self.provider = provider
+        self.model = model
+
+
+class DecisionError(DecidableError, ValueError):
+    """The model never made a valid pick.
+
+    Attributes:
+        kind: The last failure kind, e.g. ``"unknown_call"`` (all of them: `decidable.attempt.FailureKind`).
+        attempts: Every attempt in order, each with its reply, kind and message.
+    """
+
+    def __init__(self, message: str, *, kind: str, attempts: Sequence[Attempt] = ()) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.attempts = tuple(attempts)
+
+
+class RefusedError(DecisionError):
+    """The model declined to decide; asking again for better JSON would not help."""
+
+
+class Unsure(DecisionError):  # noqa: N818 - an outcome that the caller asked for, named as one
+    """The two likeliest options are closer together than the caller allows.
+
+    Attributes:
+        probabilities: Option name to probability.
+        margin: First minus second.
+    """
+
+    def __init__(
+        self, message: str, *, probabilities: Mapping[str, float], margin: float, attempts: Sequence[Attempt] = ()
+    ) -> None:
+        super().__init__(message, kind="unsure", attempts=attempts)
+        self.probabilities = dict(probabilities)
+        self.margin = margin
+
+
+def did_you_mean(name: Any, known: Sequence[str], label: str = "known") -> str:
+    """The tail of an error about a name: close names if there are any, else what is known."""
+    close = get_close_matches(name, known, n=3, cutoff=0.6) if isinstance(name, str) else []
+    if close:
+        return "did you mean " + " or ".join(repr(c) for c in close) + "?"
+    shown = ", ".join(repr(k) for k in known[:20]) or "none"
+    return f"{label}: {shown}" + (f" and {len(known) - 20} more" if len(known) > 20 else "")

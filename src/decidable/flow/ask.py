@@ -1,0 +1,155 @@
+"""Ask a provider once, with transport retries: the exec flow's inner step."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from decidable.errors import LLMError, LLMErrorReason
+from decidable.flow.effects import Draw, Flow, Now, Send, Wait
+from decidable.messages import Reply, Request, Usage
+from decidable.providers.protocol import Provider
+
+__all__ = ["Budget", "Call", "RetryInfo", "Spent", "ask"]
+
+BASE_DELAY_S = 1.5
+"""First wait before a transport retry; doubled each time."""
+JITTER = 0.25
+"""A wait is spread by this share, up and down; after the provider named a time, upward only."""
+LONGEST_DELAY_S = 60.0
+"""A wait that the provider did not ask for is never longer."""
+
+_log = logging.getLogger("decidable")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryInfo:
+    """What `on_retry` is told before the wait.
+
+    Attributes:
+        kind: ``"transport"`` before a transport retry, ``"re_ask"`` before the model is asked again for a valid pick.
+        attempt: Which retry this is, from 1.
+        wait_s: Seconds until it, 0 for a re-ask.
+        error: The provider's error, or None for a re-ask.
+        problem: What was wrong, in words.
+    """
+
+    kind: str
+    attempt: int
+    wait_s: float
+    error: LLMError | None
+    problem: str
+
+
+class Budget(Protocol):
+    """Limits what is spent: asked before each request, told after each reply."""
+
+    def admit(self, request: Request) -> None:
+        """Raise to stop the request from being sent."""
+
+    def book(self, reply: Reply) -> None:
+        """Count what a reply cost."""
+
+
+@dataclass(slots=True)
+class Spent:
+    """What one call has spent so far, re-asks included."""
+
+    requests: int = 0
+    usage: Usage | None = None
+    cost: float | None = None
+
+    def add(self, reply: Reply) -> None:
+        """Count one reply; what is unknown stays unknown, and is never counted as 0."""
+        self.requests += 1
+        if reply.usage is not None:
+            self.usage = reply.usage if self.usage is None else self.usage + reply.usage
+        if reply.cost is not None:
+            self.cost = reply.cost if self.cost is None else self.cost + reply.cost
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """How one call is carried out.
+
+    Attributes:
+        provider: Who is asked.
+        max_retries: Transport retries per request.
+        deadline: Instant after which nothing is started any more, or None.
+        on_retry: Told before each retry; what it raises is logged and ignored.
+        budget: Asked before and told after each request, or None.
+        started: Instant at which the call began.
+        spent: Receives what the call spends.
+    """
+
+    provider: Provider
+    max_retries: int = 6
+    deadline: float | None = None
+    on_retry: Callable[[RetryInfo], None] | None = None
+    budget: Budget | None = None
+    started: float = 0.0
+    spent: Spent = field(default_factory=Spent)
+
+    def notify(self, info: RetryInfo) -> None:
+        """Tell the caller about a retry."""
+        if self.on_retry is None:
+            return
+        try:
+            self.on_retry(info)
+        except Exception:
+            _log.exception("on_retry raised; the retry goes on")
+
+
+def ask(call: Call, request: Request, purpose: str = "model_call") -> Flow[Reply]:
+    """One reply to `request`.
+
+    Permanent errors are not retried; neither is anything but an `LLMError`, which is a mistake in the program. A wait
+    that would cross the deadline is not begun.
+
+    Raises:
+        LLMError: The last one, with `attempts` and `elapsed_s`; or of reason ``timeout`` at the deadline.
+    """
+    failures = 0
+    while True:
+        if call.budget is not None:
+            call.budget.admit(request)
+        try:
+            reply: Reply = yield Send(call.provider, request, call.deadline, purpose)
+        except LLMError as error:
+            failures += 1
+            now: float = yield Now()
+            error.attempts, error.elapsed_s = failures, now - call.started
+            if not error.retryable or failures > call.max_retries:
+                raise
+            seconds = _delay(failures, error.retry_after_s, (yield Draw()))
+            if call.deadline is not None and now + seconds >= call.deadline:
+                raise _timeout(error, seconds) from error
+            info = RetryInfo("transport", failures, seconds, error, str(error))
+            yield Wait(seconds, lambda info=info: call.notify(info))  # type: ignore[misc]
+            continue
+        call.spent.add(reply)
+        if call.budget is not None:
+            call.budget.book(reply)
+        return reply
+
+
+def _delay(failures: int, retry_after: float | None, chance: float) -> float:
+    """Seconds before retry number `failures`."""
+    delay = min(BASE_DELAY_S * 2 ** (failures - 1), LONGEST_DELAY_S) * (1 - JITTER + 2 * JITTER * chance)
+    if retry_after is None:
+        return delay
+    return max(delay, retry_after * (1 + JITTER * chance))
+
+
+def _timeout(error: LLMError, seconds: float) -> LLMError:
+    late = LLMError(
+        f"the time given ends before the next attempt, {seconds:.1f} s away (last problem: {error})",
+        reason=LLMErrorReason.TIMEOUT,
+        provider=error.provider,
+        model=error.model,
+        http_status=error.http_status,
+    )
+    late.attempts, late.elapsed_s = error.attempts, error.elapsed_s
+    return late

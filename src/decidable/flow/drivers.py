@@ -1,0 +1,254 @@
+"""The two drivers of a flow. They own time, threads, contexts and cancellation, and no rule of the library."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from decidable.ambient import Recorder, Scope, current_scope, scope_variable
+from decidable.errors import LLMError, LLMErrorReason
+from decidable.flow.effects import Begin, Draw, Effect, End, Flow, Now, RunOption, Send, Wait
+from decidable.options import FunctionOption
+from decidable.providers.forbid import refuse_if_forbidden
+
+__all__ = ["HOST", "Host", "drive", "drive_async"]
+
+R = TypeVar("R")
+
+
+async def _sleep_async(seconds: float) -> None:
+    import asyncio  # costs 50 ms to import; a sync program never needs it
+
+    await asyncio.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Where a driver gets time and chance from; tests give their own."""
+
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    sleep_async: Callable[[float], Awaitable[None]] = _sleep_async
+    random: Callable[[], float] = random.random
+
+
+HOST = Host()
+
+
+class _Carried(BaseException):
+    """Carries a StopIteration through a generator, which would turn it into a RuntimeError."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def drive(flow: Flow[R], host: Host = HOST) -> R:
+    """Run `flow` to its end in this thread; never starts an event loop."""
+    __tracebackhide__ = True
+    run = _Run(host)
+    value: Any = None
+    error: BaseException | None = None
+    try:
+        while True:
+            effect = flow.send(value) if error is None else flow.throw(error)
+            value = error = None
+            try:
+                if type(effect) is Send:
+                    value = run.send(effect)
+                elif type(effect) is RunOption:
+                    value = run.resolve(effect)
+                elif type(effect) is Wait:
+                    value = run.before_wait(effect)
+                    host.sleep(effect.seconds)
+                else:
+                    value = run.instant(effect)
+            except StopIteration as stop:
+                error = _Carried(stop)
+            except BaseException as raised:  # the flow decides what an error means
+                error = raised
+    except StopIteration as stop:
+        return cast("R", stop.value)
+    except _Carried as carried:
+        raise carried.error from None
+    finally:
+        run.restore()
+
+
+async def drive_async(flow: Flow[R], host: Host = HOST) -> R:
+    """Run `flow` to its end in this task; sync functions run in worker threads with this context."""
+    __tracebackhide__ = True
+    run = _Run(host)
+    value: Any = None
+    error: BaseException | None = None
+    try:
+        while True:
+            effect = flow.send(value) if error is None else flow.throw(error)
+            value = error = None
+            try:
+                if type(effect) is Send:
+                    value = await run.send_async(effect)
+                elif type(effect) is RunOption:
+                    value = await run.resolve_async(effect)
+                elif type(effect) is Wait:
+                    value = run.before_wait(effect)
+                    await host.sleep_async(effect.seconds)
+                else:
+                    value = run.instant(effect)
+            except StopIteration as stop:
+                error = _Carried(stop)
+            except BaseException as raised:  # the flow decides what an error means
+                error = raised
+    except StopIteration as stop:
+        return cast("R", stop.value)
+    except _Carried as carried:
+        raise RuntimeError("StopIteration cannot pass through a coroutine") from carried.error
+    finally:
+        run.restore()
+
+
+class _Run:
+    """What both drivers share: one run of one flow, its trace and its checks."""
+
+    __slots__ = ("entered", "host", "recorder")
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.recorder: Recorder | None = current_scope().recorder
+        self.entered: list[Scope] = []
+
+    def send(self, effect: Send) -> Any:
+        self._admit(effect)
+        if self.recorder is None:
+            return effect.provider.send(effect.request, effect.deadline)
+        node = self._open(effect)
+        try:
+            reply = effect.provider.send(effect.request, effect.deadline)
+        except BaseException as error:
+            self.recorder.end(node, error=error)
+            raise
+        self.recorder.end(node, output=reply)
+        return reply
+
+    async def send_async(self, effect: Send) -> Any:
+        self._admit(effect)
+        if self.recorder is None:
+            return await self._answer(effect)
+        node = self._open(effect)
+        try:
+            reply = await self._answer(effect)
+        except BaseException as error:
+            self.recorder.end(node, error=error)
+            raise
+        self.recorder.end(node, output=reply)
+        return reply
+
+    async def _answer(self, effect: Send) -> Any:
+        if effect.deadline is None:
+            return await effect.provider.asend(effect.request, None)
+        import asyncio
+
+        try:
+            async with asyncio.timeout(effect.deadline - self.host.clock()) as limit:
+                return await effect.provider.asend(effect.request, effect.deadline)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise _late(effect, "did not answer in the time given") from error
+
+    def _admit(self, effect: Send) -> None:
+        refuse_if_forbidden(effect.provider)
+        if effect.deadline is not None and self.host.clock() >= effect.deadline:
+            raise _late(effect, "was not asked: the time given was over before")
+
+    def _open(self, effect: Send) -> Any:
+        provider, recorder = effect.provider, cast("Recorder", self.recorder)
+        model = effect.request.model or provider.model
+        name = f"{provider.name}:{model}" if model else provider.name
+        return recorder.start(effect.purpose, name, effect.request, current_scope().node)
+
+    def resolve(self, effect: RunOption) -> Any:
+        option = effect.option
+        if self.recorder is None or not isinstance(option, FunctionOption) or _records_itself(option):
+            return option.resolve(effect.arguments)
+        node = self.recorder.start("function", option.name, effect.arguments, current_scope().node)
+        try:
+            result = option.resolve(effect.arguments)
+        except BaseException as error:
+            self.recorder.end(node, error=error)
+            raise
+        self.recorder.end(node, output=result)
+        return result
+
+    async def resolve_async(self, effect: RunOption) -> Any:
+        option = effect.option
+        if not isinstance(option, FunctionOption):
+            return option.resolve(effect.arguments)
+        if not option.spec.is_async:
+            import asyncio
+
+            return await asyncio.to_thread(_without_stop, self.resolve, effect)
+        if self.recorder is None or _records_itself(option):
+            return await option.resolve(effect.arguments)
+        node = self.recorder.start("function", option.name, effect.arguments, current_scope().node)
+        try:
+            result = await option.resolve(effect.arguments)
+        except BaseException as error:
+            self.recorder.end(node, error=error)
+            raise
+        self.recorder.end(node, output=result)
+        return result
+
+    def before_wait(self, effect: Wait) -> None:
+        if effect.before is not None:
+            effect.before()
+
+    def instant(self, effect: Effect) -> Any:
+        if isinstance(effect, Now):
+            return self.host.clock()
+        if isinstance(effect, Draw):
+            return self.host.random()
+        if isinstance(effect, Begin):
+            return self._begin(effect)
+        if isinstance(effect, End):
+            return self._end(effect)
+        raise TypeError(f"not an effect: {effect!r}")
+
+    def _begin(self, effect: Begin) -> Any:
+        if self.recorder is None:
+            return None
+        scope = current_scope()
+        node = self.recorder.start(effect.kind, effect.name, effect.input, scope.node)
+        self.entered.append(scope)
+        scope_variable.set(scope.within(node))
+        return node
+
+    def _end(self, effect: End) -> None:
+        if self.recorder is not None and effect.handle is not None:
+            self.recorder.end(effect.handle, output=effect.output, error=effect.error)
+            scope_variable.set(self.entered.pop())
+
+    def restore(self) -> None:
+        """Leave no node of an abandoned flow behind in the context."""
+        if self.entered:
+            scope_variable.set(self.entered[0])
+
+
+def _without_stop(resolve: Callable[[RunOption], Any], effect: RunOption) -> Any:
+    try:
+        return resolve(effect)
+    except StopIteration as error:  # it would never arrive: a future cannot hold one
+        raise RuntimeError(f"option {effect.option.name!r} raised StopIteration") from error
+
+
+def _records_itself(option: FunctionOption[Any]) -> bool:
+    return hasattr(option.function, "__decidable_input__")
+
+
+def _late(effect: Send, what: str) -> LLMError:
+    provider = effect.provider
+    model = effect.request.model or provider.model
+    return LLMError(f"{provider.name} {what}", reason=LLMErrorReason.TIMEOUT, provider=provider.name, model=model)

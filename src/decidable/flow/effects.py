@@ -1,0 +1,92 @@
+"""What a flow may ask its driver to do, and what it gets back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from decidable.messages import Request
+from decidable.options import Option
+from decidable.providers.protocol import Provider
+
+__all__ = ["Begin", "Draw", "Effect", "End", "Flow", "Now", "RunOption", "Send", "Wait"]
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Ask a provider. Answered with the `Reply`; the provider's error is thrown in.
+
+    Attributes:
+        provider: Who is asked.
+        request: What.
+        deadline: Instant, on the driver's clock, after which nobody waits; None for never.
+        purpose: Kind of the trace node: ``"model_call"`` or ``"re_ask"``.
+    """
+
+    provider: Provider
+    request: Request
+    deadline: float | None = None
+    purpose: str = "model_call"
+
+
+@dataclass(frozen=True, slots=True)
+class RunOption:
+    """Resolve an option with bound arguments. Answered with its result; what it raises is thrown in."""
+
+    option: Option[Any]
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Call `before`, then sleep. Answered with None."""
+
+    seconds: float
+    before: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """Answered with the driver's clock, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Answered with a random float in [0, 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Open a trace node and make it the parent of what follows. Answered with a handle for `End`."""
+
+    kind: str
+    name: str
+    input: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Close the node that was opened last, with its output or its error."""
+
+    handle: Any
+    output: Any = None
+    error: BaseException | None = None
+
+
+Effect: TypeAlias = Send | RunOption | Wait | Now | Draw | Begin | End
+
+R = TypeVar("R")
+Flow: TypeAlias = Generator[Effect, Any, R]
+
+
+def in_node(flow: Flow[R], kind: str, name: str, value: Any) -> Flow[R]:
+    """`flow` inside a trace node that is closed however the flow ends."""
+    handle = yield Begin(kind, name, value)
+    try:
+        result = yield from flow
+    except BaseException as error:
+        yield End(handle, error=error)
+        raise
+    yield End(handle, output=result)
+    return result

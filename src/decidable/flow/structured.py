@@ -1,0 +1,76 @@
+"""A reply held to a type or a JSON Schema: the same ask-and-re-ask, without a menu."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from decidable.attempt import Attempt, Failure, Repair
+from decidable.content import Content, with_text
+from decidable.flow.decide import conversation
+from decidable.flow.prompts import schema_text
+from decidable.messages import ChatRequest, Reply
+from decidable.reading import read_json
+from decidable.schema.annotations import field_of
+from decidable.schema.field import Field
+from decidable.schema.jsonschema import field_from_schema, schema_of
+from decidable.schema.validate import Invalid, validate
+
+__all__ = ["SchemaAsker"]
+
+
+class SchemaAsker:
+    """A prompt whose reply must fit `response_format`.
+
+    Args:
+        response_format: Any annotation that pydantic takes, or a JSON Schema as a mapping.
+        prompt: What is asked.
+        max_retries: Re-asks after a reply that does not fit.
+        repair: How much a reply may be mended.
+        base: The request to fill.
+        native: Whether the provider holds the reply to the schema itself, so that the prompt need not say it.
+
+    Raises:
+        OptionTypeError: No JSON can stand for the annotation.
+        OptionError: The JSON Schema says what cannot be checked here.
+    """
+
+    def __init__(
+        self,
+        response_format: Any,
+        prompt: Content,
+        *,
+        max_retries: int,
+        repair: Repair,
+        base: ChatRequest,
+        native: bool,
+    ) -> None:
+        self.field = _field(response_format)
+        self.schema: Mapping[str, Any] = (
+            response_format if isinstance(response_format, Mapping) else schema_of(self.field)
+        )
+        self.max_retries = max_retries
+        self.repair = repair
+        self.wish = schema_text(self.schema)
+        self.prompt = prompt if native else with_text(prompt, self.wish)
+        self.base = ChatRequest((), base.system, base.model, self.schema, base.effort)
+
+    def request(self, attempts: list[Attempt]) -> ChatRequest:
+        """The prompt with the schema; then each earlier reply, what was wrong, and the schema again."""
+        return conversation(self.base, self.prompt, attempts, self.wish)
+
+    def read(self, reply: Reply) -> Any:
+        """The parsed value, or why there is none."""
+        value = read_json(reply.text, stop=reply.stop, repair=self.repair)
+        if isinstance(value, Failure):
+            return value
+        try:
+            return validate(self.field, value, lossless=self.repair == "lossless", notes=[], path="")
+        except Invalid as error:
+            return Failure(error.kind, str(error))
+
+
+def _field(response_format: Any) -> Field:
+    if isinstance(response_format, Mapping):
+        return field_from_schema("", response_format)
+    return field_of("", response_format, where="response_format")

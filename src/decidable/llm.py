@@ -1,0 +1,30 @@
+"""`llm`: one request, its text back."""
+
+from __future__ import annotations
+
+from decidable.content import ContentInput
+from decidable.default_runtime import current_runtime
+from decidable.runtime import Runtime
+
+__all__ = ["async_llm", "llm"]
+
+
+def llm(prompt: ContentInput, *, runtime: Runtime | None = None, model: str | None = None) -> str:
+    """One request without tools or menu; the reply's text.
+
+    Args:
+        prompt: A str, or content blocks.
+        runtime: Who answers; default the ambient runtime.
+        model: Model for this call.
+
+    Raises:
+        LLMError: The provider failed.
+        RuntimeMissingError: There is no runtime to ask.
+    """
+    return (runtime if runtime is not None else current_runtime()).exec(prompt, model=model)
+
+
+async def async_llm(prompt: ContentInput, *, runtime: Runtime | None = None, model: str | None = None) -> str:
+    """`llm` from an event loop."""
+    answer: str = await (runtime if runtime is not None else current_runtime()).async_exec(prompt, model=model)
+    return answer

@@ -1,0 +1,210 @@
+"""`Menu`: an ordered, name-unique set of options, and how each kind of model sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from json import dumps
+from json.encoder import encode_basestring as quoted
+from typing import Any
+
+from decidable.errors import OptionError, UnaskableError
+from decidable.messages import ChoiceQuestion, NoulQuestion, Question
+from decidable.options import Option, Options, options_of
+from decidable.schema.field import MISSING, Field, placeholder, type_label
+
+__all__ = ["Menu", "menu_of"]
+
+_JSON = {"ensure_ascii": False}
+
+
+class Menu:
+    """Options that a model picks exactly one of; immutable, and its renderings are made once.
+
+    Attributes:
+        options: The options in order.
+        index: Name to option.
+    """
+
+    __slots__ = ("_text", "index", "options")
+
+    def __init__(self, options: Sequence[Option[Any]]) -> None:
+        self.options = tuple(options)
+        self.index: dict[str, Option[Any]] = {option.name: option for option in options}
+        self._text: str | None = None
+        if len(self.index) != len(self.options):
+            raise OptionError(f"two options are named {_repeated(self.options)!r}; names on a menu are unique")
+
+    def __repr__(self) -> str:
+        return f"Menu({', '.join(self.index)})"
+
+    def render(self) -> str:
+        """The menu as text: per option a signature, a description, a line per argument, and its call as JSON."""
+        if self._text is None:
+            self._text = "\n\n".join(
+                [
+                    _with_fields(option) if option.fields else _without_fields(option.name, option.description)
+                    for option in self.options
+                ]
+            )
+        return self._text
+
+    def questions(self, instructions: str, types: frozenset[str]) -> dict[str, Question]:
+        """The menu as typed questions: which option, and every finite field of each, asked ahead.
+
+        Args:
+            instructions: What is to be decided.
+            types: The question types that the model answers, of ``noul``, ``choice``, ``score``.
+
+        Raises:
+            UnaskableError: Some option has a required field that is no question; the message names both.
+        """
+        asked: dict[str, Question] = {
+            PICK: ChoiceQuestion(instructions, {o.name: o.description or None for o in self.options})
+        }
+        problems = []
+        for option in self.options:
+            for field in option.fields:
+                question = _question(field, option, types)
+                if isinstance(question, str):
+                    if field.required:
+                        problems.append(f"option {option.name!r}, field {field.name!r}: {question}")
+                else:
+                    asked[field_id(option, field)] = question
+        if problems:
+            raise UnaskableError("this menu cannot be asked as questions: " + "; ".join(problems))
+        return asked
+
+
+PICK = "pick"
+"""Id of the question that asks which option."""
+
+
+def field_id(option: Option[Any], field: Field) -> str:
+    """Id of the question that asks for one field of one option; no option is named so that it could clash."""
+    return f"{PICK}:{option.name}:{field.name}"
+
+
+def menu_of(options: Menu | Options) -> Menu:
+    """The menu of any container of options; a menu stays as it is."""
+    return options if isinstance(options, Menu) else Menu(options_of(options))
+
+
+def choice_labels(field: Field) -> dict[str, Any]:
+    """The label of each allowed value in a choice question."""
+    return {value if isinstance(value, str) else dumps(value): value for value in field.choices}
+
+
+YES, NO = "yes", "no"
+
+
+def _question(field: Field, option: Option[Any], types: frozenset[str]) -> Question | str:
+    """The question that fills `field`, or why there is none."""
+    about = f"{option.name}: {field.description or field.name}"
+    criteria: Mapping[Any, str] = field.criteria or {}
+    if field.choices:
+        if "choice" not in types:
+            return "this model answers no choice questions"
+        labels = choice_labels(field)
+        if len(labels) != len(field.choices):
+            return "two of its allowed values read the same"
+        return ChoiceQuestion(about, {label: criteria.get(value) for label, value in labels.items()})
+    if field.type == "bool":
+        true, false = criteria.get(True), criteria.get(False)
+        if "noul" in types:
+            return NoulQuestion(about, true, false)
+        if true and false and "choice" in types:
+            return ChoiceQuestion(about, {YES: true, NO: false})
+        return "a bare yes/no is beyond this model; describe both sides with options={True: '...', False: '...'}"
+    return f"a {type_label(field)} is free text or a number to this model, which only picks among listed values"
+
+
+def _repeated(options: Sequence[Option[Any]]) -> str:
+    seen: set[str] = set()
+    for option in options:
+        if option.name in seen:
+            return option.name
+        seen.add(option.name)
+    return ""  # pragma: no cover
+
+
+@lru_cache(maxsize=4096)
+def _without_fields(name: str, description: str) -> str:
+    return f'{_plain(name)}(){_about(description)}\n    Call: {{"call": {quoted(name)}}}'
+
+
+def _with_fields(option: Option[Any]) -> str:
+    signature, breakdown, arguments = _texts(option.fields)
+    name = option.name
+    return (
+        f"{_plain(name)}({signature}){_about(option.description)}{breakdown}"
+        f'\n    Call: {{"call": {quoted(name)}, "args": {arguments}}}'
+    )
+
+
+def _about(description: str) -> str:
+    return f"\n    {_indented(description)}" if description else ""
+
+
+@lru_cache(maxsize=2048)
+def _texts(fields: tuple[Field, ...]) -> tuple[str, str, str]:
+    """Signature, breakdown and placeholder arguments; kept, since a function's fields never change."""
+    signature = ", ".join([_parameter(field) for field in fields])
+    breakdown = "".join([f"\n    - {line}" for field in fields for line in _explained(field, field.name)])
+    shown = {f.name: placeholder(f) if f.required else f.default for f in fields if f.required or _default_text(f)}
+    return signature, breakdown, dumps(shown, **_JSON)  # type: ignore[arg-type]
+
+
+def _parameter(field: Field) -> str:
+    label = f"{_plain(field.name)}: {type_label(field)}"
+    if field.required:
+        return label
+    shown = _default_text(field)
+    return f"{label} = {shown}" if shown else f"{label} = ..."
+
+
+def _default_text(field: Field) -> str:
+    if field.default is MISSING:
+        return ""
+    try:
+        return dumps(field.default, **_JSON)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return ""
+
+
+def _explained(field: Field, path: str) -> list[str]:
+    """One line about a field, then those of the fields within it."""
+    notes = []
+    if field.description:
+        notes.append(_indented(field.description))
+    if field.choices:
+        notes.append("one of " + ", ".join(_allowed(field, value) for value in field.choices))
+    elif field.criteria and field.type == "bool":
+        notes.append("; ".join(f"{dumps(bool(k))}: {_indented(v)}" for k, v in field.criteria.items()))
+    if not field.required:
+        notes.append("optional")
+    lines = [f"{_plain(path)} ({type_label(field)}): {'; '.join(notes)}"] if notes or "." not in path else []
+    for sub in field.fields or ():
+        lines += _explained(sub, f"{path}.{sub.name}")
+    if field.items is not None:
+        lines += _explained(field.items, f"{path}[]") if field.items.description or field.items.choices else []
+        for sub in field.items.fields or ():
+            lines += _explained(sub, f"{path}[].{sub.name}")
+    return [line if not line.endswith(": ") else line[:-2] for line in lines]
+
+
+def _allowed(field: Field, value: Any) -> str:
+    text = dumps(value, **_JSON)  # type: ignore[arg-type]
+    meaning = (field.criteria or {}).get(value)
+    return f"{text} ({_indented(meaning)})" if meaning else text
+
+
+def _plain(text: str) -> str:
+    return text if text.isprintable() else quoted(text)
+
+
+def _indented(text: str) -> str:
+    """Every further line stands deeper than any option's name, so a description cannot pass for an option."""
+    if text.isprintable():
+        return text
+    return "\n      ".join(line.strip() for line in text.splitlines() if line.strip())

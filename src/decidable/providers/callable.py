@@ -1,0 +1,190 @@
+"""`Runtime(call=fn)`: a host function, sync or async, as a provider."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from decidable.content import Content, blocks_of
+from decidable.errors import DecidableError, LLMError, LLMErrorReason, UsageError
+from decidable.messages import ChatRequest, Reply, Request
+from decidable.providers.protocol import Capabilities
+
+__all__ = ["CallableProvider", "HostFunctionError"]
+
+_CAPABILITIES = Capabilities(chat=True, images=True, remote=False)
+_OPTIONAL = ("model", "response_format", "system", "effort")
+_MISTAKES = (TypeError, NotImplementedError, AssertionError, AttributeError, LookupError, NameError, ValueError)
+
+
+class HostFunctionError(UsageError, RuntimeError):
+    """A host function used the wrong way round: async in a sync call, or run out of replies."""
+
+
+class CallableProvider:
+    """Asks `function`.
+
+    Args:
+        function: Called with the content as a list of blocks (``{"type": "text", "text": ...}``), and with those of
+            the keywords ``model``, ``response_format``, ``system`` and ``effort`` that it takes. Returns the reply's
+            text, or a `Reply`. Anything it raises that is a programming error passes through; anything else is a
+            failed request and is retried.
+        name: For records and traces.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, model: str | None = None, name: str | None = None) -> None:
+        self.function = function
+        self.model = model
+        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+            getattr(function, "__call__", None)  # noqa: B004 - the method itself is wanted
+        )
+        self.capabilities = _CAPABILITIES
+        self._keywords, self._positional = _accepted(function)
+
+    def __repr__(self) -> str:
+        return f"CallableProvider({self.name})"
+
+    def send(self, request: Request, deadline: float | None = None) -> Reply:
+        """Call the function in this thread."""
+        if self.is_async:
+            raise HostFunctionError(
+                f"the call function {self.name!r} is async; use the async twins (decision.async_make, "
+                "runtime.async_exec), or give the runtime a sync function"
+            )
+        try:
+            answer = self._call(request)
+        except Exception as error:
+            raise self._translated(error) from error
+        if inspect.isawaitable(answer):
+            _discard(answer)
+            raise HostFunctionError(f"the call function {self.name!r} returned an awaitable in a sync call")
+        return self._reply(answer)
+
+    async def asend(self, request: Request, deadline: float | None = None) -> Reply:
+        """Await the function, or run it in a worker thread if it is sync."""
+        try:
+            if self.is_async:
+                answer = await self._call(request)
+            else:
+                import asyncio
+
+                answer = await asyncio.to_thread(self._call_in_thread, request)
+                if inspect.isawaitable(answer):
+                    answer = await answer
+        except Exception as error:
+            raise self._translated(error) from error
+        return self._reply(answer)
+
+    def close(self) -> None:
+        """A function holds nothing open."""
+
+    async def aclose(self) -> None:
+        """A function holds nothing open."""
+
+    def _call(self, request: Request) -> Any:
+        if not isinstance(request, ChatRequest):
+            raise TypeError(f"{self.name!r} answers chat requests only, not {type(request).__name__}")
+        keywords = self._keywords
+        if not keywords and not request.system:
+            return self.function(_blocks(request))
+        values: dict[str, Any] = {}
+        content = _blocks(request)
+        if "model" in keywords:
+            values["model"] = request.model or self.model
+        if "response_format" in keywords:
+            values["response_format"] = request.output_schema
+        if "effort" in keywords:
+            values["effort"] = request.effort
+        if "system" in keywords:
+            values["system"] = request.system
+        elif request.system:
+            content.insert(0, {"type": "text", "text": request.system})
+        positional = [values.pop(name) for name in self._positional]
+        return self.function(content, *positional, **values)
+
+    def _call_in_thread(self, request: Request) -> Any:
+        try:
+            return self._call(request)
+        except StopIteration as error:  # a future cannot hold one
+            raise self._translated(error) from error
+
+    def _reply(self, answer: Any) -> Reply:
+        if isinstance(answer, str):
+            return Reply(answer)
+        if isinstance(answer, Reply):
+            return answer
+        raise TypeError(f"the call function {self.name!r} must return a str or a Reply, not {type(answer).__name__}")
+
+    def _translated(self, error: Exception) -> Exception:
+        """What to raise for what the function raised."""
+        if isinstance(error, StopIteration):
+            return HostFunctionError(f"the call function {self.name!r} raised StopIteration: it has no reply left")
+        status = getattr(error, "status_code", None)
+        if isinstance(status, int):
+            return self._failed(error, _reason_of_status(status), status)
+        if isinstance(error, (DecidableError, *_MISTAKES)):
+            return error
+        reason = LLMErrorReason.TRANSPORT if isinstance(error, OSError) else LLMErrorReason.UNKNOWN
+        return self._failed(error, reason, None)
+
+    def _failed(self, error: Exception, reason: LLMErrorReason, status: int | None) -> LLMError:
+        # The text of a foreign exception may quote a key or a body, so only its type is named; the cause is chained.
+        return LLMError(
+            f"the call function {self.name!r} failed: {type(error).__name__}",
+            reason=reason,
+            http_status=status,
+            provider=self.name,
+            model=self.model,
+        )
+
+
+def _accepted(function: Callable[..., Any]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Which optional keywords `function` takes, and which of them only by position."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return frozenset(), ()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return frozenset(_OPTIONAL), ()
+    names = [p.name for p in parameters[1:] if p.name in _OPTIONAL]
+    positional = tuple(p.name for p in parameters[1:] if p.kind is p.POSITIONAL_ONLY and p.name in _OPTIONAL)
+    return frozenset(names), positional
+
+
+_TURN = {"user": "", "assistant": "Your earlier reply:\n"}
+
+
+def _blocks(request: ChatRequest) -> list[dict[str, Any]]:
+    """The conversation as one list of blocks; a single turn stays just as it is."""
+    messages = request.messages
+    if len(messages) == 1:
+        return blocks_of(messages[0].content)
+    blocks: list[dict[str, Any]] = []
+    for message in messages:
+        blocks += blocks_of(_labelled(_TURN[message.role], message.content))
+    return blocks
+
+
+def _labelled(label: str, content: Content) -> Content:
+    return label + content if label and isinstance(content, str) else content
+
+
+def _reason_of_status(status: int) -> LLMErrorReason:
+    named = {
+        401: LLMErrorReason.AUTH,
+        403: LLMErrorReason.AUTHZ,
+        408: LLMErrorReason.TIMEOUT,
+        413: LLMErrorReason.CONTEXT,
+        429: LLMErrorReason.RATE_LIMIT,
+    }
+    if status in named:
+        return named[status]
+    return LLMErrorReason.PROVIDER if status >= 500 else LLMErrorReason.INVALID  # noqa: PLR2004 - HTTP's own line
+
+
+def _discard(awaitable: Any) -> None:
+    close = getattr(awaitable, "close", None)
+    if close is not None:
+        close()

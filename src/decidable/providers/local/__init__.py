@@ -1,0 +1,122 @@
+"""`local`: a small real model on this machine, without key or network. Extra: ``decidable[local]``.
+
+It compares meaning: the state with each option's name and description. It does not reason, count, negate, or fill in
+text. Its probabilities rank the options; they are not calibrated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from threading import Lock
+from typing import Protocol
+
+from decidable.content import text_of
+from decidable.errors import SettingError, UnaskableError, UnknownProviderError, did_you_mean
+from decidable.messages import ChoiceAnswer, ChoiceQuestion, QuestionRequest, Reply, Request
+from decidable.providers.protocol import Capabilities, SyncProvider
+
+__all__ = ["LocalProvider", "Scorer"]
+
+
+class Scorer(Protocol):
+    """A local model: how well each candidate fits a text. Better models come in here."""
+
+    def scores(self, text: str, candidates: Sequence[str]) -> list[float]:
+        """One similarity per candidate, in [-1, 1]; higher fits better."""
+
+
+MODELS = ("minilm",)
+"""Model names that ``local:`` knows."""
+
+
+class LocalProvider(SyncProvider):
+    """Answers a menu as choice questions, by similarity of meaning.
+
+    What it can: pick among described options, and fill fields with listed values (an enum, or a yes/no whose two
+    sides are described). What it cannot: reason, count, understand negation, write text or numbers.
+
+    Args:
+        model: ``"minilm"`` (all-MiniLM-L6-v2, int8), the default.
+        temperature: Of the softmax over similarities; a smaller one spreads the probabilities further. 0.05 to 0.07
+            suits this model.
+        min_margin: Raise `decidable.Unsure` when the two likeliest options are closer than this, in probability.
+        scorer: Another model behind the same seam.
+
+    Raises:
+        UnknownProviderError: No local model has that name.
+        MissingExtraError: The packages of ``decidable[local]`` are not installed.
+    """
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        temperature: float = 0.06,
+        min_margin: float = 0.0,
+        scorer: Scorer | None = None,
+    ) -> None:
+        if not temperature > 0:
+            raise SettingError(f"temperature must be above 0, not {temperature!r}")
+        if not 0 <= min_margin <= 1:
+            raise SettingError(f"min_margin is a difference of probabilities, from 0 to 1, not {min_margin!r}")
+        model = model or MODELS[0]
+        if scorer is None and model not in MODELS:
+            raise UnknownProviderError(f"no local model is named {model!r}; {did_you_mean(model, MODELS)}")
+        self.name = "local"
+        self.model: str | None = model
+        self.temperature = temperature
+        self.capabilities = Capabilities(
+            question_types=frozenset({"choice"}), remote=False, max_choices=255, min_margin=min_margin
+        )
+        self._scorer = scorer or _loaded()
+
+    def __repr__(self) -> str:
+        return (
+            f"LocalProvider({self.model!r}: matches meaning; no reasoning, counting, negation or free text; "
+            "uncalibrated)"
+        )
+
+    def send(self, request: Request, deadline: float | None = None) -> Reply:
+        """Answer choice questions; about 10 ms."""
+        if not isinstance(request, QuestionRequest):
+            raise UnaskableError(f"the local model {self.model!r} picks among options; it cannot write text")
+        state = text_of(request.state)
+        answers = {}
+        for name, question in request.questions.items():
+            if not isinstance(question, ChoiceQuestion):
+                raise UnaskableError(f"the local model answers choice questions only, not {type(question).__name__}")
+            answers[name] = self._choice(state, question)
+        return Reply(answers=answers, model=self.model, cost=0.0)
+
+    def _choice(self, state: str, question: ChoiceQuestion) -> ChoiceAnswer:
+        labels = tuple(question.criteria)
+        candidates = tuple(
+            f"{_words(label)}: {about}" if about else _words(label) for label, about in question.criteria.items()
+        )
+        scores = self._scorer.scores(state, candidates)
+        top = max(scores)
+        weights = [math.exp((score - top) / self.temperature) for score in scores]
+        total = sum(weights)
+        probabilities = {label: weight / total for label, weight in zip(labels, weights, strict=True)}
+        return ChoiceAnswer(max(probabilities, key=probabilities.__getitem__), probabilities)
+
+
+def _words(label: str) -> str:
+    """A label as words, since the model reads language: ``issue_refund`` says ``issue refund``."""
+    return label.replace("_", " ").replace("-", " ")
+
+
+_model: Scorer | None = None
+_lock = Lock()
+
+
+def _loaded() -> Scorer:
+    """The one copy of the model in this process; loading it takes about 150 ms and 200 MB."""
+    global _model  # noqa: PLW0603 - one model serves the process
+    with _lock:
+        if _model is None:
+            from decidable.providers.local.minilm import MiniLM
+
+            _model = MiniLM()
+        return _model

@@ -1,0 +1,94 @@
+"""`Provider`: answers requests. The one seam between this library and every model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from decidable.messages import Reply, Request
+
+__all__ = ["Capabilities", "Provider", "SyncProvider"]
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a provider can do.
+
+    Attributes:
+        chat: Answers a `ChatRequest` with text.
+        question_types: Answers a `QuestionRequest` with questions of these types, of ``noul``, ``choice``, ``score``;
+            empty when it answers none.
+        output_schema: Holds the reply to a JSON Schema by itself.
+        images: Takes images in the content.
+        remote: Reaches beyond this process, so that tests forbid it. True unless a provider says otherwise.
+        max_choices: The most options one choice question may have, or None.
+        min_margin: Below this difference between the two likeliest options, a pick counts as unsure.
+    """
+
+    chat: bool = False
+    question_types: frozenset[str] = frozenset()
+    output_schema: bool = False
+    images: bool = False
+    remote: bool = True
+    max_choices: int | None = None
+    min_margin: float = 0.0
+
+
+@runtime_checkable
+class Provider(Protocol):
+    """Answers requests.
+
+    Attributes:
+        name: Stable id, e.g. ``"local"``; goes into errors, records and traces.
+        model: The model it asks when a request names none; None if it has no default.
+        capabilities: What it can do.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102 - described above
+
+    @property
+    def model(self) -> str | None: ...  # noqa: D102 - described above
+
+    @property
+    def capabilities(self) -> Capabilities: ...  # noqa: D102 - described above
+
+    def send(self, request: Request, deadline: float | None = None) -> Reply:
+        """Answer one request.
+
+        Args:
+            request: A kind that the capabilities name.
+            deadline: Instant on `time.monotonic`'s clock after which nobody waits for the answer, or None.
+
+        Raises:
+            LLMError: It could not answer.
+        """
+
+    async def asend(self, request: Request, deadline: float | None = None) -> Reply:
+        """Answer one request without blocking the event loop; otherwise as `send`."""
+
+    def close(self) -> None:
+        """Release what is held open."""
+
+    async def aclose(self) -> None:
+        """Release what is held open, from an event loop."""
+
+
+class SyncProvider:
+    """Base for a provider that only knows `send`: its async side runs `send` in a worker thread."""
+
+    def send(self, request: Request, deadline: float | None = None) -> Reply:
+        """As `Provider.send`."""
+        raise TypeError(f"{type(self).__name__} does not say how to send")  # pragma: no cover
+
+    async def asend(self, request: Request, deadline: float | None = None) -> Reply:
+        """`send` in a worker thread, with the caller's context."""
+        import asyncio
+
+        return await asyncio.to_thread(self.send, request, deadline)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""

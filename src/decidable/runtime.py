@@ -1,0 +1,429 @@
+"""`Runtime`: a provider and how it is asked. Safe to share: what belongs to one call never stands on the instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
+
+from decidable.ambient import Scope, current_scope, scope_variable
+from decidable.attempt import Repair
+from decidable.binding import check_context
+from decidable.content import Content, ContentInput, content_of, with_text
+from decidable.errors import RuntimeClosedError, SettingError, UnaskableError, UsageError, did_you_mean
+from decidable.flow.ask import Budget, Call, RetryInfo, ask
+from decidable.flow.decide import Asker, ChatAsker, Decision, decide, until_valid
+from decidable.flow.drivers import HOST, Host, drive, drive_async
+from decidable.flow.effects import Flow, in_node
+from decidable.flow.prompts import DECISION_FINISH_INSTRUCTION, DECISION_INSTRUCTION, state_text
+from decidable.flow.questions import QuestionAsker
+from decidable.flow.structured import SchemaAsker
+from decidable.menu import Menu, menu_of
+from decidable.messages import ChatRequest, Message, Reply
+from decidable.options import FunctionOption
+from decidable.providers.callable import CallableProvider
+from decidable.providers.protocol import Provider
+from decidable.providers.registry import resolve_provider
+from decidable.schema.signature import RUNTIME_NAMES
+
+__all__ = ["OnRetry", "Runtime"]
+
+R = TypeVar("R")
+OnRetry = Callable[[RetryInfo], None]
+
+TOOLSETS: Mapping[str, tuple[Any, ...]] = {"default": ()}
+"""Named groups of tools. The default one is empty: tools are off unless given."""
+
+
+class Runtime:
+    """A provider and how it is asked; share one between threads and tasks.
+
+    Args:
+        call: Who answers: a host function ``(content, model=..., response_format=...) -> str``, sync or async; a name
+            such as ``"local"`` or ``"provider:model"``; or a `Provider`. A subclass may define ``_call`` instead.
+        model: The model to ask when a call names none.
+        max_retries: Transport retries per request (base wait 1.5 s, doubled, +-25 %). Default 6.
+        repair: How far replies may be mended, if a call does not say: ``"none"``, ``"syntax"`` (default) or
+            ``"lossless"``.
+        timeout_s: Seconds for each whole call, if it does not say; None for no limit.
+        on_retry: Told before each retry, if a call does not say.
+        budget: Asked before each request, told after each reply.
+        host: Clock, sleep and chance; for tests.
+
+    Raises:
+        UsageError: Nothing that could answer was given.
+        UnknownProviderError: No provider has that name.
+        MissingExtraError: The provider needs an extra that is not installed.
+        SettingError: A number out of range, or an unknown repair level.
+
+    Example:
+        >>> from decidable import Runtime
+        >>> def model(content):
+        ...     return "A reply to: " + content[0]["text"]
+        >>> with Runtime(model) as rt:
+        ...     rt.exec("Hello")
+        'A reply to: Hello'
+    """
+
+    def __init__(
+        self,
+        call: Callable[..., Any] | str | Provider | None = None,
+        *,
+        model: str | None = None,
+        max_retries: int = 6,
+        repair: Repair = "syntax",
+        timeout_s: float | None = None,
+        on_retry: OnRetry | None = None,
+        budget: Budget | None = None,
+        host: Host = HOST,
+    ) -> None:
+        self.max_retries = _count(max_retries)
+        self.repair = _repair(repair)
+        self.timeout_s = _seconds(timeout_s)
+        self.model = model
+        self.on_retry = on_retry
+        self.budget = budget
+        self.host = host
+        self.provider = self._provider(call)
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"Runtime({self.provider.name!r}, model={self.model or self.provider.model!r})"
+
+    # --- life -----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Release what the provider holds open; every later call raises `RuntimeClosedError`. May be repeated."""
+        if not self._closed:
+            self._closed = True
+            self.provider.close()
+
+    async def aclose(self) -> None:
+        """`close` from an event loop."""
+        if not self._closed:
+            self._closed = True
+            await self.provider.aclose()
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Runtime:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.aclose()
+
+    # --- exec -----------------------------------------------------------------------------------------------------
+
+    if TYPE_CHECKING:
+
+        @overload
+        def exec(self, content: ContentInput, *, response_format: type[R], **settings: Any) -> R: ...
+        @overload
+        def exec(self, content: ContentInput, *, response_format: Mapping[str, Any], **settings: Any) -> Any: ...
+        @overload
+        def exec(self, content: ContentInput, *, choices: Any, **settings: Any) -> Any: ...
+        @overload
+        def exec(
+            self,
+            content: ContentInput,
+            *,
+            model: str | None = None,
+            tools: Iterable[Any] | None = None,
+            toolset: str | None = None,
+            timeout_s: float | None = None,
+            on_retry: OnRetry | None = None,
+            effort: str | None = None,
+        ) -> str: ...
+
+    def exec(
+        self,
+        content: ContentInput,
+        *,
+        choices: Any = None,
+        response_format: Any = None,
+        context: Mapping[str, Any] | None = None,
+        model: str | None = None,
+        tools: Iterable[Any] | None = None,
+        toolset: str | None = None,
+        max_retries: int = 1,
+        repair: Repair | None = None,
+        timeout_s: float | None = None,
+        on_retry: OnRetry | None = None,
+        effort: str | None = None,
+    ) -> Any:
+        """Run one turn: the model works on `content`; with `choices`, it ends by picking one of them.
+
+        Args:
+            content: The prompt: a str, or blocks such as ``{"type": "image", "path": "a.png"}``.
+            choices: Options, in any form that `decision.make` takes. The final reply must pick one.
+            response_format: A type that pydantic takes, or a JSON Schema, that the reply must fit. Not with `choices`.
+            context: Values for hidden parameters of function options.
+            model: Model for this call.
+            tools: Tools to offer; this version offers none, and refuses a non-empty list.
+            toolset: A named group of tools; ``"default"`` exists and is empty.
+            max_retries: How often the model is asked again for a reply that can be used; 0 disables. Default 1.
+            repair: How far a reply may be mended; default the runtime's.
+            timeout_s: Seconds for everything, waits and re-asks included; default the runtime's. Calls made by the
+                option that is picked get what is left.
+            on_retry: Told before each retry.
+            effort: How much reasoning is wanted, if the provider can tell the model.
+
+        Returns:
+            With `choices`, the result of the option picked; with `response_format`, the parsed value; else the
+            reply's text.
+
+        Raises:
+            DecisionError: No reply could be used.
+            LLMError: The provider failed.
+            UsageError: The call is wrong; nothing was sent.
+        """
+        scope, flow = self._turn(
+            content, choices, response_format, context, model, tools, toolset, max_retries, repair, timeout_s, on_retry,
+            effort, in_loop=False,
+        )  # fmt: skip
+        return _result(self.run(flow, scope))
+
+    async def async_exec(
+        self,
+        content: ContentInput,
+        *,
+        choices: Any = None,
+        response_format: Any = None,
+        context: Mapping[str, Any] | None = None,
+        model: str | None = None,
+        tools: Iterable[Any] | None = None,
+        toolset: str | None = None,
+        max_retries: int = 1,
+        repair: Repair | None = None,
+        timeout_s: float | None = None,
+        on_retry: OnRetry | None = None,
+        effort: str | None = None,
+    ) -> Any:
+        """`exec` from an event loop: async options are awaited, sync ones run in a worker thread."""
+        scope, flow = self._turn(
+            content, choices, response_format, context, model, tools, toolset, max_retries, repair, timeout_s, on_retry,
+            effort, in_loop=True,
+        )  # fmt: skip
+        return _result(await self.run_async(flow, scope))
+
+    # --- what decisions are made of -------------------------------------------------------------------------------
+
+    def decision(
+        self,
+        prompt: ContentInput,
+        options: Any,
+        *,
+        state: Any = None,
+        context: Mapping[str, Any] | None = None,
+        max_retries: int = 1,
+        repair: Repair | None = None,
+        model: str | None = None,
+        timeout_s: float | None = None,
+        on_retry: OnRetry | None = None,
+        effort: str | None = None,
+        instruction: str = DECISION_INSTRUCTION,
+        in_loop: bool = False,
+    ) -> tuple[Scope, Flow[Decision[Any]]]:
+        """One decision as a flow, and the scope to run it in; `decision.make` says what the arguments mean.
+
+        Everything that can be refused is refused here, before anything is sent.
+        """
+        scope = self._scope(timeout_s)
+        menu = menu_of(options)
+        injected = _injected(menu, self, context or {}, in_loop=in_loop)
+        asker = self._asker(
+            menu, content_of(prompt), state, _count(max_retries), repair, model, effort, instruction, scope
+        )
+        flow = decide(self._call_for(scope, on_retry), asker, injected)
+        if scope.recorder is not None:
+            flow = in_node(flow, "decision", " | ".join(menu.index), prompt)
+        return scope, flow
+
+    def run(self, flow: Flow[R], scope: Scope) -> R:
+        """Drive `flow` in `scope`, in this thread."""
+        __tracebackhide__ = True
+        token = scope_variable.set(scope)
+        try:
+            return drive(flow, self.host)
+        finally:
+            scope_variable.reset(token)
+
+    async def run_async(self, flow: Flow[R], scope: Scope) -> R:
+        """Drive `flow` in `scope`, in this task."""
+        __tracebackhide__ = True
+        token = scope_variable.set(scope)
+        try:
+            return await drive_async(flow, self.host)
+        finally:
+            scope_variable.reset(token)
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+
+    def _call(self, content: list[dict[str, Any]], model: str | None, response_format: Any) -> Any:
+        """For subclasses: answer `content` (a list of blocks) with text."""
+        raise UsageError("this runtime has nobody to ask")  # pragma: no cover - replaced, or never reached
+
+    def _provider(self, call: Any) -> Provider:
+        if call is None:
+            if type(self)._call is Runtime._call:
+                raise UsageError(
+                    "Runtime needs someone to ask: a function, a name such as 'local', or a Provider; "
+                    "or define _call in a subclass"
+                )
+            return CallableProvider(self._call, model=self.model, name=type(self).__name__)
+        if isinstance(call, str):
+            return resolve_provider(call)
+        if isinstance(call, type):
+            raise UsageError(f"Runtime takes an instance or a function, not the class {call.__name__}")
+        if isinstance(call, Provider):
+            return call
+        if callable(call):
+            return CallableProvider(call, model=self.model)
+        raise UsageError(f"Runtime takes a function, a provider's name or a Provider, not {call!r}")
+
+    def _scope(self, timeout_s: float | None) -> Scope:
+        """The ambient scope with this runtime in it, and the deadline nearer of the two."""
+        if self._closed:
+            raise RuntimeClosedError(f"{self!r} was closed; make a new one")
+        scope = current_scope()
+        seconds = _seconds(timeout_s) if timeout_s is not None else self.timeout_s
+        if seconds is None:
+            return scope if scope.runtime is self else scope.asking(self, scope.deadline)
+        deadline = self.host.clock() + seconds
+        if scope.deadline is not None:
+            deadline = min(deadline, scope.deadline)
+        return scope.asking(self, deadline)
+
+    def _call_for(self, scope: Scope, on_retry: OnRetry | None) -> Call:
+        return Call(
+            self.provider, self.max_retries, scope.deadline, on_retry or self.on_retry, self.budget, self.host.clock()
+        )
+
+    def _base(self, scope: Scope, model: str | None, effort: str | None) -> ChatRequest:
+        system = scope.frame.system if scope.frame is not None else None
+        return ChatRequest((), system, model or self.model, None, effort)
+
+    def _asker(
+        self,
+        menu: Menu,
+        prompt: Content,
+        state: Any,
+        max_retries: int,
+        repair: Repair | None,
+        model: str | None,
+        effort: str | None,
+        instruction: str,
+        scope: Scope,
+    ) -> Asker[Any]:
+        """The menu in the form that the provider answers."""
+        if self.provider.capabilities.chat:
+            if state is not None:
+                prompt = with_text(prompt, state_text(state))
+            level = self.repair if repair is None else _repair(repair)
+            return ChatAsker(menu, prompt, max_retries, level, instruction, self._base(scope, model, effort))
+        about = None if state is None else state_text(state)
+        return QuestionAsker(menu, prompt, about, self.provider, model or self.model)
+
+    def _turn(
+        self,
+        content: ContentInput,
+        choices: Any,
+        response_format: Any,
+        context: Mapping[str, Any] | None,
+        model: str | None,
+        tools: Iterable[Any] | None,
+        toolset: str | None,
+        max_retries: int,
+        repair: Repair | None,
+        timeout_s: float | None,
+        on_retry: OnRetry | None,
+        effort: str | None,
+        *,
+        in_loop: bool,
+    ) -> tuple[Scope, Flow[Any]]:
+        _refuse_tools(tools, toolset)
+        if choices is not None:
+            if response_format is not None:
+                raise UsageError("give choices= or response_format=, not both; a choice can carry a payload schema")
+            return self.decision(
+                content, choices, context=context, max_retries=max_retries, repair=repair, model=model,
+                timeout_s=timeout_s, on_retry=on_retry, effort=effort, instruction=DECISION_FINISH_INSTRUCTION,
+                in_loop=in_loop,
+            )  # fmt: skip
+        scope = self._scope(timeout_s)
+        if not self.provider.capabilities.chat:
+            raise UnaskableError(f"{self.provider!r} cannot write text; give it choices=")
+        prompt, base, call = content_of(content), self._base(scope, model, effort), self._call_for(scope, on_retry)
+        if response_format is None:
+            return scope, ask(call, replace(base, messages=(Message("user", prompt),)))
+        asker = SchemaAsker(
+            response_format,
+            prompt,
+            max_retries=_count(max_retries),
+            repair=self.repair if repair is None else _repair(repair),
+            base=base,
+            native=self.provider.capabilities.output_schema,
+        )
+        return scope, _first(until_valid(call, asker))
+
+
+def _first(flow: Flow[tuple[R, Any, Any]]) -> Flow[R]:
+    return (yield from flow)[0]
+
+
+def _result(outcome: Any) -> Any:
+    if isinstance(outcome, Decision):
+        return outcome.result
+    return outcome.text if isinstance(outcome, Reply) else outcome
+
+
+def _injected(menu: Menu, runtime: Runtime, context: Mapping[str, Any], *, in_loop: bool) -> Mapping[str, Any]:
+    """Values for the parameters that no model fills; refuses what could not run once it was picked."""
+    wanted = False
+    for option in menu.options:
+        if type(option) is not FunctionOption:
+            continue
+        spec = option.spec
+        if spec.is_async and not in_loop:
+            raise UsageError(
+                f"option {option.name!r} is an async function; use the async twin (async_make, async_exec) to have it "
+                "awaited"
+            )
+        if spec.hidden_required:
+            check_context(option, context)
+        wanted = wanted or bool(spec.injected or spec.hidden)
+    return {**dict.fromkeys(RUNTIME_NAMES, runtime), **context} if wanted else context
+
+
+def _refuse_tools(tools: Iterable[Any] | None, toolset: str | None) -> None:
+    if toolset is not None and toolset not in TOOLSETS:
+        raise UsageError(f"no toolset is named {toolset!r}; {did_you_mean(toolset, tuple(TOOLSETS))}")
+    if tools is not None and list(tools):
+        raise UsageError(
+            "this version runs no tools: leave tools= out, and offer what the model may do as choices=, or run the "
+            "tools in your own loop"
+        )
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise SettingError(f"max_retries counts retries, 0 or more, not {value!r}")
+    return value
+
+
+def _seconds(value: Any) -> float | None:
+    if value is None:
+        return None
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
+        raise SettingError(f"timeout_s is a number of seconds above 0, or None, not {value!r}")
+    return float(value)
+
+
+def _repair(value: Any) -> Repair:
+    if value not in get_args(Repair):
+        raise SettingError(f"repair is one of {', '.join(map(repr, get_args(Repair)))}, not {value!r}")
+    return cast("Repair", value)

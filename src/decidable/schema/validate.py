@@ -1,0 +1,299 @@
+"""A JSON value against a `Field`: strict checks written out by hand, and the value-preserving repairs.
+
+Menus are data: no class is built per menu, so a check costs a few comparisons. Real annotations go to their parser.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from decidable.attempt import FailureKind
+from decidable.schema.field import PLACEHOLDERS, Field
+
+__all__ = ["Invalid", "Unreadable", "validate", "validate_fields"]
+
+
+class Invalid(Exception):  # noqa: N818 - a signal between these two modules, never seen by a user
+    """A value that does not fit; becomes a `Failure`."""
+
+    def __init__(self, kind: FailureKind, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}" if path else problem)
+        self.kind = kind
+
+
+class Unreadable:
+    """Stands for a JSON literal that has no usable value: NaN, Infinity, an integer of thousands of digits."""
+
+    __slots__ = ("kind", "text")
+
+    def __init__(self, text: str, kind: FailureKind) -> None:
+        self.text = text
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+_PYTHON: dict[str, type | tuple[type, ...]] = {
+    "str": str,
+    "int": int,
+    "float": (int, float),
+    "bool": bool,
+    "list": list,
+    "dict": dict,
+    "null": type(None),
+}
+_JSON_NAMES = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "list": "an array",
+    "dict": "an object",
+    "null": "null",
+}
+
+
+def validate_fields(
+    fields: Sequence[Field], values: dict[str, Any], *, lossless: bool, notes: list[str], path: str = ""
+) -> dict[str, Any]:
+    """The declared fields of `values`, checked and parsed; unknown keys are dropped.
+
+    Raises:
+        Invalid: The first field, in declared order, that does not hold.
+    """
+    result: dict[str, Any] = {}
+    for field in fields:
+        where = f"{path}.{field.name}" if path else field.name
+        if field.name not in values:
+            if field.required:
+                raise Invalid(FailureKind.MISSING_REQUIRED, where, "is required and missing")
+            continue
+        value = values[field.name]
+        if value is None and not field.required and not field.nullable and lossless:
+            notes.append(f"{where}: null taken as left out")
+            continue
+        result[field.name] = validate(field, value, lossless=lossless, notes=notes, path=where)
+    return result
+
+
+def validate(field: Field, value: Any, *, lossless: bool, notes: list[str], path: str) -> Any:
+    """The Python value of `value` for `field`.
+
+    Args:
+        field: What is wanted.
+        value: A JSON value.
+        lossless: Whether value-preserving repairs are allowed; each one made is appended to `notes`.
+        notes: Receives the repairs.
+        path: Where the value stands, for messages.
+
+    Raises:
+        Invalid: It does not fit.
+    """
+    if type(value) is Unreadable:
+        _refuse_unreadable(value, path)
+    if value is None and field.nullable:
+        return None
+    parser = field.parser
+    if lossless:
+        value = _mended(field, value, notes, path)
+    if parser is not None and parser.checks:
+        _refuse_placeholders(value, path)
+        return parser.parse(value, path)
+    value = _checked(field, value, lossless=lossless, notes=notes, path=path)
+    return value if parser is None else parser.parse(value, path)
+
+
+def _checked(field: Field, value: Any, *, lossless: bool, notes: list[str], path: str) -> Any:
+    kind = field.type
+    if kind == "str" and type(value) is str:
+        pass
+    elif kind != "any":
+        if not isinstance(value, _PYTHON[kind]) or (isinstance(value, bool) and kind != "bool"):
+            raise Invalid(FailureKind.TYPE_MISMATCH, path, _mismatch(field, value))
+        if kind == "float" and isinstance(value, float) and not math.isfinite(value):
+            raise Invalid(FailureKind.TYPE_MISMATCH, path, "must be a finite number")
+    if field.choices and not _is_choice(value, field.choices):
+        raise Invalid(FailureKind.ENUM_VIOLATION, path, f"{_shown(value)} is not one of {_listed(field.choices)}")
+    if type(value) is str:
+        if value in PLACEHOLDERS:
+            _refuse_placeholders(value, path)
+    elif isinstance(value, dict):
+        if field.fields is not None:
+            return validate_fields(field.fields, value, lossless=lossless, notes=notes, path=path)
+        _refuse_inner(value, path)
+    elif isinstance(value, list):
+        if field.items is not None:
+            item = field.items
+            return [validate(item, v, lossless=lossless, notes=notes, path=f"{path}[{i}]") for i, v in enumerate(value)]
+        _refuse_inner(value, path)
+    elif kind == "any" and isinstance(value, float) and not math.isfinite(value):
+        raise Invalid(FailureKind.TYPE_MISMATCH, path, "must be a finite number")
+    return value
+
+
+def _is_choice(value: Any, choices: Sequence[Any]) -> bool:
+    return any(value == c and isinstance(value, bool) == isinstance(c, bool) for c in choices)
+
+
+def _mismatch(field: Field, value: Any) -> str:
+    wanted = _JSON_NAMES[field.type]
+    got = "null" if value is None else f"{_kind_of(value)} {_shown(value)}"
+    hint = ""
+    if isinstance(value, str) and field.type in ("list", "dict"):
+        hint = f"; send {wanted}, not a string that holds one"
+    return f"must be {wanted}, got {got}{hint}"
+
+
+def _kind_of(value: Any) -> str:
+    for kind, python in _PYTHON.items():
+        if isinstance(value, python) and (kind == "bool" or not isinstance(value, bool)):
+            return _JSON_NAMES[kind].split(" ", 1)[-1] if kind != "bool" else "the boolean"
+    return "the value"
+
+
+def _shown(value: Any, limit: int = 80) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _listed(choices: Sequence[Any]) -> str:
+    return ", ".join(_shown(c) for c in choices[:30]) + (f" and {len(choices) - 30} more" if len(choices) > 30 else "")
+
+
+def _refuse_unreadable(value: Any, path: str) -> None:
+    if isinstance(value, Unreadable):
+        raise Invalid(value.kind, path, f"{value.text} is not a usable value")
+
+
+def _refuse_placeholders(value: Any, path: str) -> None:
+    if isinstance(value, str):
+        if value in PLACEHOLDERS:
+            raise Invalid(FailureKind.BAD_ARGS, path, f"{value!r} is the menu's placeholder; put a real value there")
+    elif isinstance(value, (dict, list)):
+        _refuse_inner(value, path)
+
+
+def _refuse_inner(value: dict[str, Any] | list[Any], path: str) -> None:
+    """Refuse what must not hide in free-form data; walks with a list, so depth costs no recursion."""
+    todo: list[tuple[Any, str]] = [(value, path)]
+    while todo:
+        current, where = todo.pop()
+        if isinstance(current, dict):
+            todo.extend((v, f"{where}.{k}") for k, v in current.items())
+        elif isinstance(current, list):
+            todo.extend((v, f"{where}[{i}]") for i, v in enumerate(current))
+        elif isinstance(current, str):
+            if current in PLACEHOLDERS:
+                _refuse_placeholders(current, where)
+        elif isinstance(current, float):
+            if not math.isfinite(current):
+                raise Invalid(FailureKind.TYPE_MISMATCH, where, "must be a finite number")
+        elif isinstance(current, Unreadable):
+            _refuse_unreadable(current, where)
+
+
+_INTEGER = re.compile(r"[+-]?\d{1,30}")
+_NUMBER = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?")
+
+
+def _mended(field: Field, value: Any, notes: list[str], path: str) -> Any:
+    """`value`, or what it says in the declared type, when that loses nothing."""
+    mended = _MENDERS[field.type](value) if field.type in _MENDERS else value
+    if field.choices:
+        mended = _mended_choice(field.choices, mended)
+    if mended is not value and not (mended == value and type(mended) is type(value)):
+        notes.append(f"{path}: {_shown(value, 40)} taken as {_shown(mended, 40)}")
+    if field.parser is not None and field.parser.checks:
+        return _mended_inside(field, mended, notes, path)
+    return mended
+
+
+def _mended_inside(field: Field, value: Any, notes: list[str], path: str) -> Any:
+    """A parser validates the whole at once, so the parts are mended before it sees them."""
+    if isinstance(value, dict) and field.fields is not None:
+        known = {f.name: f for f in field.fields}
+        result: dict[str, Any] = {}
+        for key, inner in value.items():
+            sub = known.get(key)
+            if sub is None:
+                result[key] = inner
+            elif inner is None and not sub.required and not sub.nullable:
+                notes.append(f"{path}.{key}: null taken as left out")
+            elif inner is None and sub.nullable:
+                result[key] = None
+            else:
+                where = f"{path}.{key}"
+                result[key] = _mended_inside(sub, _mended(sub, inner, notes, where), notes, where)
+        return result
+    if isinstance(value, list) and field.items is not None:
+        item = field.items
+        return [
+            _mended_inside(item, _mended(item, v, notes, f"{path}[{i}]"), notes, f"{path}[{i}]")
+            for i, v in enumerate(value)
+        ]
+    return value
+
+
+def _to_int(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53:  # beyond, a float has lost digits
+        return int(value)
+    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
+        return int(value)
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        return _to_int(float(value)) if float(value).is_integer() else value
+    return value
+
+
+def _to_float(value: Any) -> Any:
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) and math.isfinite(float(value)):
+        return float(value)
+    return value
+
+
+def _to_bool(value: Any) -> Any:
+    if isinstance(value, str):
+        return {"true": True, "false": False}.get(value.strip().lower(), value)
+    return value
+
+
+def _to_str(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _to_container(kind: type) -> Any:
+    def convert(value: Any) -> Any:
+        if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+            return value
+        try:
+            decoded = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+        return decoded if isinstance(decoded, kind) else value
+
+    return convert
+
+
+_MENDERS: dict[str, Any] = {
+    "int": _to_int,
+    "float": _to_float,
+    "bool": _to_bool,
+    "str": _to_str,
+    "list": _to_container(list),
+    "dict": _to_container(dict),
+}
+
+
+def _mended_choice(choices: Sequence[Any], value: Any) -> Any:
+    if _is_choice(value, choices) or not isinstance(value, (str, int)) or isinstance(value, bool):
+        return value
+    text = str(value).strip().casefold()
+    fits = [c for c in choices if not isinstance(c, bool) and str(c).casefold() == text]
+    return fits[0] if len(fits) == 1 else value

@@ -1,0 +1,36 @@
+"""Test doubles: a model that follows a script, and the switch that forbids real requests. No network, ever.
+
+from decidable.testing import pick, scripted
+
+rt = scripted(pick("refund", order="A-17"))
+"""
+
+from decidable.providers.forbid import allow_requests, forbid_requests, requests_allowed
+from decidable.testing.scripted import (
+    ScriptedRuntime,
+    ScriptError,
+    Seen,
+    Step,
+    distribution,
+    pick,
+    refusal,
+    scripted,
+    text,
+    truncated,
+)
+
+__all__ = [
+    "ScriptError",
+    "ScriptedRuntime",
+    "Seen",
+    "Step",
+    "allow_requests",
+    "distribution",
+    "forbid_requests",
+    "pick",
+    "refusal",
+    "requests_allowed",
+    "scripted",
+    "text",
+    "truncated",
+]

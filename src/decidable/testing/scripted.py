@@ -1,0 +1,243 @@
+"""A model that follows a script: a list of steps, one per request; too many requests fail, and so do left-over steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from decidable.content import text_of
+from decidable.messages import (
+    Answer,
+    ChatRequest,
+    ChoiceAnswer,
+    ChoiceQuestion,
+    NoulAnswer,
+    NoulQuestion,
+    QuestionRequest,
+    Reply,
+    Request,
+    Usage,
+)
+from decidable.providers.protocol import Capabilities
+from decidable.runtime import Runtime
+
+__all__ = [
+    "ScriptError",
+    "ScriptedRuntime",
+    "Seen",
+    "Step",
+    "distribution",
+    "pick",
+    "refusal",
+    "scripted",
+    "text",
+    "truncated",
+]
+
+
+class ScriptError(AssertionError):
+    """The program did not do what the script says: a request too many, or steps left over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One request that the script answered.
+
+    Attributes:
+        request: The request itself.
+        prompt: The text that the model read, all turns joined; for questions, the state.
+        menu: The menu part of the prompt; empty without one.
+        system: The standing instruction, or None.
+    """
+
+    request: Request
+    prompt: str
+    menu: str
+    system: str | None
+
+
+Answerer: TypeAlias = "Callable[[Request], Reply | str]"
+Step: TypeAlias = "str | Reply | BaseException | Answerer"
+"""Text, a whole reply, an exception to raise, or a function of the request that returns text or a reply."""
+
+
+def text(content: str, *, usage: Usage | None = None) -> Reply:
+    """A reply of plain text, ended by the model itself."""
+    return Reply(content, stop="stop", usage=usage)
+
+
+def pick(option: str, /, **arguments: Any) -> Answerer:
+    """A good pick of `option`: JSON text for a chat request, sure answers for a question request."""
+
+    def answer(request: Request) -> Reply:
+        if isinstance(request, QuestionRequest):
+            return _sure_answers(request, option, arguments)
+        call = {"call": option, "args": arguments} if arguments else {"call": option}
+        return Reply(json.dumps(call, ensure_ascii=False), stop="stop")
+
+    return answer
+
+
+def refusal(content: str = "I cannot help with that.") -> Reply:
+    """A reply that the provider marks as a refusal."""
+    return Reply(content, stop="refusal")
+
+
+def truncated(content: str) -> Reply:
+    """A reply cut off at the token limit."""
+    return Reply(content, stop="length")
+
+
+def distribution(**probabilities: float) -> Answerer:
+    """A decision model's answer: the probability of each option; the likeliest is picked."""
+
+    def answer(request: Request) -> Reply:
+        if not isinstance(request, QuestionRequest):
+            raise ScriptError("distribution(...) answers a decision model's questions; this request is a chat request")
+        likeliest = max(probabilities, key=probabilities.__getitem__)
+        reply = _sure_answers(request, likeliest, {})
+        return Reply(
+            answers={**(reply.answers or {}), "pick": ChoiceAnswer(likeliest, probabilities)},
+            stop="stop",
+            model=reply.model,
+        )
+
+    return answer
+
+
+def _sure_answers(request: QuestionRequest, option: str, arguments: Mapping[str, Any]) -> Reply:
+    answers: dict[str, Answer] = {}
+    for name, question in request.questions.items():
+        _, _, rest = name.partition(":")
+        owner, _, field = rest.rpartition(":")
+        wanted = option if name == "pick" else arguments.get(field) if owner == option else None
+        if isinstance(question, ChoiceQuestion):
+            labels = list(question.criteria)
+            label = wanted if isinstance(wanted, str) else json.dumps(wanted)
+            label = {"true": "yes", "false": "no"}.get(label, label) if set(labels) == {"yes", "no"} else label
+            chosen = label if label in labels or name == "pick" else labels[0]
+            answers[name] = ChoiceAnswer(chosen, {other: float(other == chosen) for other in labels})
+        elif isinstance(question, NoulQuestion):
+            answers[name] = NoulAnswer(float(bool(wanted)))
+    return Reply(answers=answers, stop="stop")
+
+
+class ScriptedProvider:
+    """Answers each request with the next step."""
+
+    name = "scripted"
+
+    def __init__(self, steps: Sequence[Step], *, questions: bool, model: str | None) -> None:
+        self.model = model
+        self.capabilities = Capabilities(
+            chat=not questions,
+            question_types=frozenset({"noul", "choice", "score"}) if questions else frozenset(),
+            images=True,
+            remote=False,
+        )
+        self.steps = list(steps)
+        self.seen: list[Seen] = []
+
+    def send(self, request: Request, deadline: float | None = None) -> Reply:
+        """The next step's reply."""
+        number = len(self.seen)
+        self.seen.append(_seen(request))
+        if number >= len(self.steps):
+            raise ScriptError(
+                f"request {number + 1} is one too many: the script has {len(self.steps)} steps. It asked:\n"
+                f"{self.seen[-1].prompt[:500]}"
+            )
+        step = self.steps[number]
+        if isinstance(step, BaseException):
+            raise step
+        answer = step(request) if callable(step) else step
+        return text(answer) if isinstance(answer, str) else answer
+
+    async def asend(self, request: Request, deadline: float | None = None) -> Reply:
+        """The next step's reply."""
+        return self.send(request, deadline)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""
+
+
+_MENU_MARK = "Menu:\n\n"
+
+
+def _seen(request: Request) -> Seen:
+    if isinstance(request, ChatRequest):
+        prompt = "\n\n".join(text_of(message.content) for message in request.messages)
+        _, mark, menu = prompt.partition(_MENU_MARK)
+        return Seen(request, prompt, menu if mark else "", request.system)
+    return Seen(request, text_of(request.state), "", None)
+
+
+class ScriptedRuntime(Runtime):
+    """A runtime whose model follows a script.
+
+    Attributes:
+        requests: Every request so far, with its exact prompt and menu.
+    """
+
+    def __init__(self, *steps: Step, questions: bool = False, model: str | None = None, **settings: Any) -> None:
+        for step in steps:
+            if not (isinstance(step, (str, Reply, BaseException)) or callable(step)):
+                raise TypeError(f"a step is a str, a Reply, an exception or a function of the request, not {step!r}")
+        self._script = ScriptedProvider(steps, questions=questions, model=model)
+        super().__init__(self._script, **settings)
+
+    @property
+    def requests(self) -> tuple[Seen, ...]:
+        """Every request so far."""
+        return tuple(self._script.seen)
+
+    def assert_complete(self) -> None:
+        """Fail if steps are left over.
+
+        Raises:
+            ScriptError: Saying how many, and the first of them.
+        """
+        used, steps = len(self._script.seen), self._script.steps
+        if used < len(steps):
+            raise ScriptError(
+                f"{len(steps) - used} of {len(steps)} steps were never asked for; the next is {steps[used]!r}"
+            )
+
+    def __exit__(self, *exc_info: object) -> None:
+        super().__exit__(*exc_info)
+        if not exc_info or exc_info[0] is None:
+            self.assert_complete()
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await super().__aexit__(*exc_info)
+        if not exc_info or exc_info[0] is None:
+            self.assert_complete()
+
+
+def scripted(*steps: Step, questions: bool = False, model: str | None = None, **settings: Any) -> ScriptedRuntime:
+    """A runtime whose model follows a script; use it in a ``with`` block to be told about left-over steps.
+
+    Args:
+        steps: One per request: text, `pick(...)`, `distribution(...)`, `refusal()`, `truncated(...)`, a `Reply`, an
+            exception, or a function of the request.
+        questions: Act as a decision model, which answers questions, instead of a chat model.
+        model: What the model calls itself.
+        settings: Passed to `Runtime`. Transport retries are off unless ``max_retries`` is given.
+
+    Raises:
+        ScriptError: When asked once more than there are steps, or left with steps over.
+
+    Example:
+        >>> from decidable import decision
+        >>> with scripted("no idea", pick("close")) as rt:
+        ...     decision.make("Next?", ["close", "wait"], runtime=rt)
+        'close'
+        >>> len(rt.requests)
+        2
+    """
+    return ScriptedRuntime(*steps, questions=questions, model=model, **{"max_retries": 0, **settings})
