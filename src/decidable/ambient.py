@@ -63,7 +63,8 @@ class Scope:
         return Scope(runtime, self.frame, deadline, self.recorder, self.node, self.hooks)
 
 
-scope_variable: ContextVar[Scope] = ContextVar("decidable_scope", default=Scope())
+_NOTHING = Scope()
+scope_variable: ContextVar[Scope] = ContextVar("decidable_scope", default=_NOTHING)
 current_scope: Callable[[], Scope] = scope_variable.get
 
 

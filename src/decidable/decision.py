@@ -1,4 +1,4 @@
-"""The verbs: `make` hands "what next?" to a model and returns the result of the next step; `decide` the whole record."""
+"""The verbs: `make` returns the result of the next step, as a model picked it; `decide` the whole record."""
 
 from __future__ import annotations
 

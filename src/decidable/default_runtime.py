@@ -76,6 +76,7 @@ class use_runtime:  # noqa: N801 - reads as a function: with use_runtime(rt):
         scope_variable.reset(self._tokens.pop())
 
     def __call__(self, function: F) -> F:
+        """`function`, with the runtime ambient during each call."""
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)

@@ -21,7 +21,7 @@ __all__ = ["AgenticFunction", "agentic_function"]
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
-S = TypeVar("S", contravariant=True)
+S = TypeVar("S")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
@@ -59,6 +59,7 @@ class AgenticFunction(Generic[P, R_co]):
     __qualname__: str
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Run the function with its scope around it; for an async one, the coroutine that will."""
         __tracebackhide__ = True
         return cast("R_co", self._call(self._entry, self._body, args, kwargs))
 

@@ -111,12 +111,12 @@ class FunctionOption(Option[T_co]):
     description: str | None = None  # type: ignore[assignment]  # always a str once built
     name: str = ""
     hidden: tuple[str, ...] = ()
-    spec: FunctionSpec = cast("FunctionSpec", None)
+    spec: FunctionSpec = None  # type: ignore[assignment]  # always there once built
     fields: tuple[Field, ...] = ()
 
     def __post_init__(self) -> None:
         """Read the signature once per function."""
-        if self.spec is not None:
+        if self.spec:
             return
         if not callable(self.function):
             raise OptionTypeError(f"FunctionOption takes a callable, not {self.function!r}")
@@ -270,7 +270,8 @@ def _renamed(option: Option[Any], name: str) -> Option[Any]:
     own = option.name and not (isinstance(option, FunctionOption) and option.name == option.spec.name)
     if own:
         raise OptionError(f"the option under {name!r} says that its name is {option.name!r}; drop one of the two")
-    return replace(cast("Any", option), name=name)
+    renamed: Option[Any] = replace(cast("Any", option), name=name)
+    return renamed
 
 
 def _usable(name: str, index: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
+from typing import Any, Self, TypedDict, TypeVar, Unpack, cast, get_args, overload
 
 from decidable.ambient import Scope, current_scope, scope_variable
 from decidable.attempt import Repair
@@ -33,6 +33,20 @@ OnRetry = Callable[[RetryInfo], None]
 
 TOOLSETS: Mapping[str, tuple[Any, ...]] = {"default": ()}
 """Named groups of tools. The default one is empty: tools are off unless given."""
+
+
+class ExecSettings(TypedDict, total=False):
+    """Keywords of `Runtime.exec` that do not change what it returns."""
+
+    context: Mapping[str, Any] | None
+    model: str | None
+    tools: Iterable[Any] | None
+    toolset: str | None
+    max_retries: int
+    repair: Repair | None
+    timeout_s: float | None
+    on_retry: OnRetry | None
+    effort: str | None
 
 
 class Runtime:
@@ -104,13 +118,13 @@ class Runtime:
             self._closed = True
             await self.provider.aclose()
 
-    def __enter__(self) -> Runtime:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    async def __aenter__(self) -> Runtime:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
@@ -118,27 +132,16 @@ class Runtime:
 
     # --- exec -----------------------------------------------------------------------------------------------------
 
-    if TYPE_CHECKING:
-
-        @overload
-        def exec(self, content: ContentInput, *, response_format: type[R], **settings: Any) -> R: ...
-        @overload
-        def exec(self, content: ContentInput, *, response_format: Mapping[str, Any], **settings: Any) -> Any: ...
-        @overload
-        def exec(self, content: ContentInput, *, choices: Any, **settings: Any) -> Any: ...
-        @overload
-        def exec(
-            self,
-            content: ContentInput,
-            *,
-            model: str | None = None,
-            tools: Iterable[Any] | None = None,
-            toolset: str | None = None,
-            timeout_s: float | None = None,
-            on_retry: OnRetry | None = None,
-            effort: str | None = None,
-        ) -> str: ...
-
+    @overload
+    def exec(self, content: ContentInput, *, response_format: type[R], **settings: Unpack[ExecSettings]) -> R: ...
+    @overload
+    def exec(
+        self, content: ContentInput, *, response_format: Mapping[str, Any], **settings: Unpack[ExecSettings]
+    ) -> Any: ...
+    @overload
+    def exec(self, content: ContentInput, *, choices: Any, **settings: Unpack[ExecSettings]) -> Any: ...
+    @overload
+    def exec(self, content: ContentInput, **settings: Unpack[ExecSettings]) -> str: ...
     def exec(
         self,
         content: ContentInput,
@@ -182,9 +185,20 @@ class Runtime:
             UsageError: The call is wrong; nothing was sent.
         """
         scope, flow = self._turn(
-            content, choices, response_format, context, model, tools, toolset, max_retries, repair, timeout_s, on_retry,
-            effort, in_loop=False,
-        )  # fmt: skip
+            content,
+            choices=choices,
+            response_format=response_format,
+            tools=tools,
+            toolset=toolset,
+            in_loop=False,
+            context=context,
+            max_retries=max_retries,
+            repair=repair,
+            model=model,
+            timeout_s=timeout_s,
+            on_retry=on_retry,
+            effort=effort,
+        )
         return _result(self.run(flow, scope))
 
     async def async_exec(
@@ -205,9 +219,20 @@ class Runtime:
     ) -> Any:
         """`exec` from an event loop: async options are awaited, sync ones run in a worker thread."""
         scope, flow = self._turn(
-            content, choices, response_format, context, model, tools, toolset, max_retries, repair, timeout_s, on_retry,
-            effort, in_loop=True,
-        )  # fmt: skip
+            content,
+            choices=choices,
+            response_format=response_format,
+            tools=tools,
+            toolset=toolset,
+            in_loop=True,
+            context=context,
+            max_retries=max_retries,
+            repair=repair,
+            model=model,
+            timeout_s=timeout_s,
+            on_retry=on_retry,
+            effort=effort,
+        )
         return _result(await self.run_async(flow, scope))
 
     # --- what decisions are made of -------------------------------------------------------------------------------
@@ -236,7 +261,13 @@ class Runtime:
         menu = menu_of(options)
         injected = _injected(menu, self, context or {}, in_loop=in_loop)
         asker = self._asker(
-            menu, content_of(prompt), state, _count(max_retries), repair, model, effort, instruction, scope
+            menu,
+            content_of(prompt),
+            state,
+            self._base(scope, model, effort),
+            retries=_count(max_retries),
+            repair=self._level(repair),
+            instruction=instruction,
         )
         flow = decide(self._call_for(scope, on_retry), asker, injected)
         if scope.recorder is not None:
@@ -269,7 +300,7 @@ class Runtime:
 
     def _provider(self, call: Any) -> Provider:
         if call is None:
-            if type(self)._call is Runtime._call:
+            if type(self)._call is Runtime._call:  # noqa: SLF001 - the subclass's own hook
                 raise UsageError(
                     "Runtime needs someone to ask: a function, a name such as 'local', or a Provider; "
                     "or define _call in a subclass"
@@ -307,64 +338,58 @@ class Runtime:
         system = scope.frame.system if scope.frame is not None else None
         return ChatRequest((), system, model or self.model, None, effort)
 
+    def _level(self, repair: Repair | None) -> Repair:
+        return self.repair if repair is None else _repair(repair)
+
     def _asker(
         self,
         menu: Menu,
         prompt: Content,
         state: Any,
-        max_retries: int,
-        repair: Repair | None,
-        model: str | None,
-        effort: str | None,
+        base: ChatRequest,
+        *,
+        retries: int,
+        repair: Repair,
         instruction: str,
-        scope: Scope,
     ) -> Asker[Any]:
         """The menu in the form that the provider answers."""
         if self.provider.capabilities.chat:
             if state is not None:
                 prompt = with_text(prompt, state_text(state))
-            level = self.repair if repair is None else _repair(repair)
-            return ChatAsker(menu, prompt, max_retries, level, instruction, self._base(scope, model, effort))
+            return ChatAsker(menu, prompt, retries, repair, instruction, base)
         about = None if state is None else state_text(state)
-        return QuestionAsker(menu, prompt, about, self.provider, model or self.model)
+        return QuestionAsker(menu, prompt, about, self.provider, base.model)
 
     def _turn(
         self,
         content: ContentInput,
+        *,
         choices: Any,
         response_format: Any,
-        context: Mapping[str, Any] | None,
-        model: str | None,
         tools: Iterable[Any] | None,
         toolset: str | None,
-        max_retries: int,
-        repair: Repair | None,
-        timeout_s: float | None,
-        on_retry: OnRetry | None,
-        effort: str | None,
-        *,
         in_loop: bool,
+        **settings: Any,
     ) -> tuple[Scope, Flow[Any]]:
+        """One turn as a flow: a decision, a typed reply, or plain text."""
         _refuse_tools(tools, toolset)
         if choices is not None:
             if response_format is not None:
                 raise UsageError("give choices= or response_format=, not both; a choice can carry a payload schema")
-            return self.decision(
-                content, choices, context=context, max_retries=max_retries, repair=repair, model=model,
-                timeout_s=timeout_s, on_retry=on_retry, effort=effort, instruction=DECISION_FINISH_INSTRUCTION,
-                in_loop=in_loop,
-            )  # fmt: skip
-        scope = self._scope(timeout_s)
+            return self.decision(content, choices, instruction=DECISION_FINISH_INSTRUCTION, in_loop=in_loop, **settings)
+        scope = self._scope(settings["timeout_s"])
         if not self.provider.capabilities.chat:
             raise UnaskableError(f"{self.provider!r} cannot write text; give it choices=")
-        prompt, base, call = content_of(content), self._base(scope, model, effort), self._call_for(scope, on_retry)
+        prompt, call = content_of(content), self._call_for(scope, settings["on_retry"])
+        base = self._base(scope, settings["model"], settings["effort"])
+        max_retries, repair = _count(settings["max_retries"]), self._level(settings["repair"])
         if response_format is None:
             return scope, ask(call, replace(base, messages=(Message("user", prompt),)))
         asker = SchemaAsker(
             response_format,
             prompt,
-            max_retries=_count(max_retries),
-            repair=self.repair if repair is None else _repair(repair),
+            max_retries=max_retries,
+            repair=repair,
             base=base,
             native=self.provider.capabilities.output_schema,
         )

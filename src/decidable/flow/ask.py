@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from decidable.errors import LLMError, LLMErrorReason
@@ -123,11 +124,12 @@ def ask(call: Call, request: Request, purpose: str = "model_call") -> Flow[Reply
             error.attempts, error.elapsed_s = failures, now - call.started
             if not error.retryable or failures > call.max_retries:
                 raise
-            seconds = _delay(failures, error.retry_after_s, (yield Draw()))
+            chance: float = yield Draw()
+            seconds = _delay(failures, error.retry_after_s, chance)
             if call.deadline is not None and now + seconds >= call.deadline:
                 raise _timeout(error, seconds) from error
             info = RetryInfo("transport", failures, seconds, error, str(error))
-            yield Wait(seconds, lambda info=info: call.notify(info))  # type: ignore[misc]
+            yield Wait(seconds, partial(call.notify, info))
             continue
         call.spent.add(reply)
         if call.budget is not None:
@@ -137,7 +139,8 @@ def ask(call: Call, request: Request, purpose: str = "model_call") -> Flow[Reply
 
 def _delay(failures: int, retry_after: float | None, chance: float) -> float:
     """Seconds before retry number `failures`."""
-    delay = min(BASE_DELAY_S * 2 ** (failures - 1), LONGEST_DELAY_S) * (1 - JITTER + 2 * JITTER * chance)
+    plain: float = min(BASE_DELAY_S * 2.0 ** (failures - 1), LONGEST_DELAY_S)
+    delay = plain * (1 - JITTER + 2 * JITTER * chance)
     if retry_after is None:
         return delay
     return max(delay, retry_after * (1 + JITTER * chance))

@@ -80,7 +80,8 @@ class Decision(Generic[T_co]):
 class Asker(Protocol[V_co]):
     """One way of putting a question to a model, and of reading what comes back."""
 
-    max_retries: int
+    @property
+    def max_retries(self) -> int: ...
 
     def request(self, attempts: list[Attempt]) -> Request:
         """The request, given what has failed so far."""
@@ -147,7 +148,7 @@ def until_valid(call: Call, asker: Asker[V]) -> Flow[tuple[V, Reply, tuple[Attem
     while True:
         reply = yield from ask(call, asker.request(attempts), "re_ask" if attempts else "model_call")
         outcome = asker.read(reply)
-        if type(outcome) is not Failure:
+        if not isinstance(outcome, Failure):
             return outcome, reply, tuple(attempts)
         attempts.append(Attempt(reply, outcome.kind, outcome.message))
         if outcome.kind in _FINAL or len(attempts) > asker.max_retries:

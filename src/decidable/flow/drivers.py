@@ -62,7 +62,7 @@ def drive(flow: Flow[R], host: Host = HOST) -> R:
                 elif type(effect) is RunOption:
                     value = run.resolve(effect)
                 elif type(effect) is Wait:
-                    value = run.before_wait(effect)
+                    run.before_wait(effect)
                     host.sleep(effect.seconds)
                 else:
                     value = run.instant(effect)
@@ -94,7 +94,7 @@ async def drive_async(flow: Flow[R], host: Host = HOST) -> R:
                 elif type(effect) is RunOption:
                     value = await run.resolve_async(effect)
                 elif type(effect) is Wait:
-                    value = run.before_wait(effect)
+                    run.before_wait(effect)
                     await host.sleep_async(effect.seconds)
                 else:
                     value = run.instant(effect)

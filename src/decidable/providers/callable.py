@@ -36,7 +36,7 @@ class CallableProvider:
     def __init__(self, function: Callable[..., Any], *, model: str | None = None, name: str | None = None) -> None:
         self.function = function
         self.model = model
-        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.name: str = name or getattr(function, "__name__", None) or type(function).__name__
         self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
             getattr(function, "__call__", None)  # noqa: B004 - the method itself is wanted
         )
@@ -181,7 +181,7 @@ def _reason_of_status(status: int) -> LLMErrorReason:
     }
     if status in named:
         return named[status]
-    return LLMErrorReason.PROVIDER if status >= 500 else LLMErrorReason.INVALID  # noqa: PLR2004 - HTTP's own line
+    return LLMErrorReason.PROVIDER if status >= 500 else LLMErrorReason.INVALID
 
 
 def _discard(awaitable: Any) -> None:

@@ -117,13 +117,11 @@ def _searched(text: str, menu: Menu, stop: StopReason | None, repair: Repair) ->
 def _chosen(picks: list[Pick], text: str) -> Pick | Failure:
     """The pick that counts: the only one, several that say the same, or the one that ends the reply on its own."""
     pick = picks[-1]
-    if len(picks) > 1:
-        if len({fingerprint(p) for p in picks}) > 1:
-            real = [p for p in picks if not has_placeholder(p.arguments)]
-            if not _concludes(picks, text):
-                if len({fingerprint(p) for p in real}) != 1:
-                    return _ambiguous(picks)
-                pick = real[0]
+    if len(picks) > 1 and len({fingerprint(p) for p in picks}) > 1 and not _concludes(picks, text):
+        real = [p for p in picks if not has_placeholder(p.arguments)]
+        if len({fingerprint(p) for p in real}) != 1:
+            return _ambiguous(picks)
+        pick = real[0]
     if pick.end - pick.start < len(text) and _AROUND not in pick.repairs:
         return Pick(pick.name, pick.arguments, (*pick.repairs, _AROUND), pick.start, pick.end, pick.beside)
     return pick

@@ -18,7 +18,7 @@ _WINDOW = 4096
 _LOST_BACKSLASH = re.compile(r"\\[bf][A-Za-z]")  # "\frac", "\beta": a form feed or backspace before a letter is neither
 
 
-class _Unfit(ValueError):
+class _Unfit(ValueError):  # noqa: N818 - a signal inside the reader
     """JSON that is valid and still must not be trusted as it stands: a repeated key."""
 
 

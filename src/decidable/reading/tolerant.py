@@ -200,7 +200,7 @@ class TolerantParser:
         self._note("unquoted key")
         return word.group()
 
-    def _string(self, quote: str, after: re.Pattern[str]) -> str:
+    def _string(self, quote: str, after: re.Pattern[str]) -> str:  # noqa: C901 - one loop over one string
         """A string: a quote inside it that nothing of JSON follows is part of the text."""
         if quote != '"':
             self._note(_QUOTE_REPAIRS.get(quote, "typographic quotes"))
@@ -208,10 +208,9 @@ class TolerantParser:
         position, start, inner = self.position + 1, self.position, 0
         literal = escapes = False
         while True:
-            chunk = chunks.match(text, position, limit)
-            position = chunk.end() if chunk else position
-            if chunk:
+            if chunk := chunks.match(text, position, limit):
                 pieces.append(chunk.group())
+                position = chunk.end()
             if position >= limit:
                 self._text_in_doubt = inner > 0
                 raise self._cut()
@@ -234,10 +233,10 @@ class TolerantParser:
         self.position = position + 1
         if literal and escapes:
             raise Broken(start, "backslashes that may or may not start an escape; write each as \\\\")
+        if quote == '"' and inner and not _paired(value, inner):
+            raise Broken(start, "a quote inside a string that may or may not end it")
         if literal:
             self._note("unescaped backslash")
-        if quote == '"' and inner and (inner + value.count("„") + (value.count("“") > value.count("”"))) % 2:
-            raise Broken(start, "a quote inside a string that may or may not end it")
         if _CONTROL.search(text, start, position):
             self._note("raw control character in a string")
         return value
@@ -289,6 +288,12 @@ class TolerantParser:
 
     def _note(self, repair: str) -> None:
         self._repairs[repair] = None
+
+
+def _paired(value: str, quotes: int) -> bool:
+    """Whether the plain quotes inside a text come in pairs, a typographic opening one counting as half of one."""
+    lone_openers = value.count("„") + (value.count("“") > value.count("”"))
+    return (quotes + lone_openers) % 2 == 0
 
 
 def _number(word: str, start: int) -> Any:

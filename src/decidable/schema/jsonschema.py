@@ -99,7 +99,31 @@ def _properties(
     )
 
 
-_UNCHECKED = ["pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "prefixItems", "oneOf", "allOf", "not", "if", "patternProperties", "propertyNames", "dependentRequired", "minProperties", "maxProperties", "contains", "format"]
+_UNCHECKED = [
+    "pattern",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "prefixItems",
+    "oneOf",
+    "allOf",
+    "not",
+    "if",
+    "patternProperties",
+    "propertyNames",
+    "dependentRequired",
+    "minProperties",
+    "maxProperties",
+    "contains",
+    "format",
+]
 
 
 def _field(name: str, schema: Any, root: Mapping[str, Any], *, checked: bool, path: str, depth: int) -> Field:

@@ -71,13 +71,14 @@ def function_spec(function: Callable[..., Any], hidden: tuple[str, ...] = ()) ->
     Raises:
         OptionTypeError: The signature or an annotation cannot be read, or no JSON can stand for an annotation.
     """
+    cache: WeakKeyDictionary[Any, FunctionSpec] = _SPECS
+    key: Any = function
     if type(function) is FunctionType and not hidden:
-        cache, key = _SPECS, function
+        pass
     elif hidden or not (type(function) is MethodType or hasattr(function, "__decidable_input__")):
         return _read(function, hidden)
-    else:
-        inner = getattr(function, "__func__", None)
-        cache, key = (_SPECS, function) if inner is None else (_METHODS, inner)
+    elif (inner := getattr(function, "__func__", None)) is not None:
+        cache, key = _METHODS, inner
     spec = cache.get(key)
     if spec is None:
         spec = cache[key] = _read(function, hidden)

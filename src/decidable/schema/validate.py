@@ -110,9 +110,7 @@ def validate(field: Field, value: Any, *, lossless: bool, notes: list[str], path
 
 def _checked(field: Field, value: Any, *, lossless: bool, notes: list[str], path: str) -> Any:
     kind = field.type
-    if kind == "str" and type(value) is str:
-        pass
-    elif kind != "any":
+    if kind != "any" and not (kind == "str" and type(value) is str):
         if not isinstance(value, _PYTHON[kind]) or (isinstance(value, bool) and kind != "bool"):
             raise Invalid(FailureKind.TYPE_MISMATCH, path, _mismatch(field, value))
         if kind == "float" and isinstance(value, float) and not math.isfinite(value):
@@ -122,17 +120,20 @@ def _checked(field: Field, value: Any, *, lossless: bool, notes: list[str], path
     if type(value) is str:
         if value in PLACEHOLDERS:
             _refuse_placeholders(value, path)
-    elif isinstance(value, dict):
-        if field.fields is not None:
-            return validate_fields(field.fields, value, lossless=lossless, notes=notes, path=path)
-        _refuse_inner(value, path)
-    elif isinstance(value, list):
-        if field.items is not None:
-            item = field.items
-            return [validate(item, v, lossless=lossless, notes=notes, path=f"{path}[{i}]") for i, v in enumerate(value)]
-        _refuse_inner(value, path)
+    elif isinstance(value, (dict, list)):
+        return _inside(field, value, lossless=lossless, notes=notes, path=path)
     elif kind == "any" and isinstance(value, float) and not math.isfinite(value):
         raise Invalid(FailureKind.TYPE_MISMATCH, path, "must be a finite number")
+    return value
+
+
+def _inside(field: Field, value: Any, *, lossless: bool, notes: list[str], path: str) -> Any:
+    """A dict or list with what the field says about its contents."""
+    if isinstance(value, dict) and field.fields is not None:
+        return validate_fields(field.fields, value, lossless=lossless, notes=notes, path=path)
+    if isinstance(value, list) and (item := field.items) is not None:
+        return [validate(item, v, lossless=lossless, notes=notes, path=f"{path}[{i}]") for i, v in enumerate(value)]
+    _refuse_inner(value, path)
     return value
 
 

@@ -1,4 +1,4 @@
-"""A model that follows a script: a list of steps, one per request; too many requests fail, and so do left-over steps."""
+"""A model that follows a script, one step per request; a request too many fails, and so do left-over steps."""
 
 from __future__ import annotations
 

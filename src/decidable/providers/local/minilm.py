@@ -80,7 +80,7 @@ class MiniLM:
         mask = np.array([e.attention_mask for e in encoded], dtype=np.int64)
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         output = self._session.run(None, {k: v for k, v in feeds.items() if k in self._inputs})[0]
-        if output.ndim == 3:  # noqa: PLR2004 - one vector per token: average those that are not padding
+        if output.ndim == 3:
             output = (output * mask[..., None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
         return output / np.linalg.norm(output, axis=1, keepdims=True)
 
@@ -89,10 +89,10 @@ def _tokenizer() -> Tokenizer:
     """The WordPiece tokenizer of bert-base-uncased, from the vocabulary that ships with this package."""
     text = resources.files(__package__ or "").joinpath("vocab.txt").read_text(encoding="utf-8")
     vocabulary = {word: index for index, word in enumerate(text.split("\n")) if word}
-    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106 - a token of the vocabulary
     tokenizer.normalizer = BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = BertPreTokenizer()
     tokenizer.post_processor = BertProcessing(("[SEP]", vocabulary["[SEP]"]), ("[CLS]", vocabulary["[CLS]"]))
     tokenizer.enable_truncation(MAX_TOKENS)
-    tokenizer.enable_padding(pad_id=vocabulary["[PAD]"], pad_token="[PAD]")
+    tokenizer.enable_padding(pad_id=vocabulary["[PAD]"], pad_token="[PAD]")  # noqa: S106 - as above
     return tokenizer
