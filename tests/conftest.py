@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from decidable import decision
-from decidable.runtime import Runtime
+from decidable.runtimes import Runtime
 
 
 class Sync:

@@ -37,7 +37,7 @@ from decidable.messages import Reply, Usage
 from decidable.options import FunctionOption, Option, SchemaOption, ValueOption
 from decidable.providers.protocol import Provider
 from decidable.providers.registry import register_provider
-from decidable.runtime import Runtime
+from decidable.runtimes import Runtime
 from decidable.trace import Trace, trace
 
 __version__ = "0.1.0"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from decidable.runtime import Runtime
+    from decidable.runtimes import Runtime
 
 __all__ = ["Frame", "Recorder", "Scope", "current_scope", "invocation_hook", "scope_variable", "use_scope"]
 

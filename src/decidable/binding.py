@@ -10,9 +10,9 @@ from decidable.attempt import Failure, FailureKind, Pick, Repair
 from decidable.errors import OptionError, did_you_mean
 from decidable.menu import Menu
 from decidable.options import FunctionOption, Option, SchemaOption
+from decidable.reading.keys import ARGUMENT_KEYS
 from decidable.reading.names import match_name
 from decidable.reading.strict import decode_whole
-from decidable.reading.tolerant import ARGUMENT_KEYS
 from decidable.schema.field import Field
 from decidable.schema.validate import Invalid, Unreadable, validate, validate_fields
 

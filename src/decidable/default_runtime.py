@@ -14,7 +14,7 @@ from decidable.ambient import Scope, current_scope, scope_variable
 from decidable.errors import RuntimeMissingError
 
 if TYPE_CHECKING:
-    from decidable.runtime import Runtime
+    from decidable.runtimes import Runtime
 
 __all__ = ["current_runtime", "runtime", "set_default_runtime", "use_runtime"]
 
@@ -51,7 +51,7 @@ def _environment_runtime() -> Runtime:
             f"runtime=rt, or use 'with use_runtime(rt):', set_default_runtime(rt), or {ENVIRONMENT}=provider:model"
         )
     if _from_environment is None or _from_environment[0] != spec:
-        from decidable.runtime import Runtime  # the one upward look: the variable names what to build
+        from decidable.runtimes import Runtime  # the one upward look: the variable names what to build
 
         _from_environment = (spec, Runtime(spec))
     return _from_environment[1]

@@ -15,7 +15,7 @@ from decidable.schema.jsonschema import object_schema
 from decidable.schema.signature import RUNTIME_NAMES, function_spec
 
 if TYPE_CHECKING:
-    from decidable.runtime import Runtime
+    from decidable.runtimes import Runtime
 
 __all__ = ["AgenticFunction", "agentic_function"]
 
@@ -58,7 +58,11 @@ class AgenticFunction(Generic[P, R_co]):
     __name__: str
     __qualname__: str
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @overload
+    def __call__(self, *args: Any, runtime: Runtime, **kwargs: Any) -> R_co: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> R_co:
         """Run the function with its scope around it; for an async one, the coroutine that will."""
         __tracebackhide__ = True
         return cast("R_co", self._call(self._entry, self._body, args, kwargs))
@@ -91,6 +95,9 @@ class AgenticFunction(Generic[P, R_co]):
     def __get__(
         self: AgenticFunction[Concatenate[S, Q], R_co], instance: S, owner: Any = None, /
     ) -> AgenticFunction[Q, R_co]: ...
+
+    @overload
+    def __get__(self, instance: Any, owner: Any = None, /) -> AgenticFunction[..., R_co]: ...
 
     def __get__(self, instance: Any, owner: Any = None, /) -> Any:
         if instance is None:

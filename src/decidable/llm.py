@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decidable.content import ContentInput
 from decidable.default_runtime import current_runtime
-from decidable.runtime import Runtime
+from decidable.runtimes import Runtime
 
 __all__ = ["async_llm", "llm"]
 

@@ -200,7 +200,7 @@ def _allowed(field: Field, value: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    return text if text.isprintable() else quoted(text)
+    return text if text.isprintable() and text[:1] != " " else quoted(text)
 
 
 def _indented(text: str) -> str:

@@ -15,7 +15,9 @@ MAX_DEPTH = 64
 """Brackets within brackets that are still read; a menu needs a handful."""
 
 _WINDOW = 4096
-_LOST_BACKSLASH = re.compile(r"\\[bf][A-Za-z]")  # "\frac", "\beta": a form feed or backspace before a letter is neither
+_LOST_BACKSLASH = re.compile(  # "\frac", "\beta": a form feed or backspace before a letter is neither; "\\beta" is fine
+    r"(?<!\\)(?:\\\\)*+\\[bf][A-Za-z]"
+)
 
 
 class _Unfit(ValueError):  # noqa: N818 - a signal inside the reader
@@ -91,15 +93,14 @@ def decode_at(text: str, start: int, limit: int) -> tuple[Any, int]:
 
 def _decode(text: str) -> tuple[Any, int]:
     try:
-        value, end = _DECODER.raw_decode(text)
+        try:
+            value, end = _DECODER.raw_decode(text)
+        except (JSONDecodeError, _Unfit):
+            raise
+        except ValueError:
+            value, end = _LONG_INTEGERS.raw_decode(text)
     except RecursionError:
         raise _Unfit from None
-    except JSONDecodeError:
-        raise
-    except _Unfit:
-        raise
-    except ValueError:
-        value, end = _LONG_INTEGERS.raw_decode(text)
     if "\\" in text and _LOST_BACKSLASH.search(text, 0, end):
         raise _Unfit
     if end > 2 * MAX_DEPTH and text.count("{", 0, end) + text.count("[", 0, end) > MAX_DEPTH and _too_deep(value):

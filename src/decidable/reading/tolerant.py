@@ -9,22 +9,19 @@ import re
 from typing import Any
 
 from decidable.attempt import FailureKind
+from decidable.reading.keys import ARGUMENT_KEYS, CALL_KEYS
 from decidable.reading.strict import MAX_DEPTH
 from decidable.schema.validate import Unreadable
 
 __all__ = ["Broken", "Open", "TolerantParser"]
 
-CALL_KEYS = ("call", "action", "function", "tool")
-ARGUMENT_KEYS = ("args", "arguments", "parameters")
-
 
 class Broken(Exception):  # noqa: N818 - a signal inside the reader
     """The text at `position` has no reading, or more than one."""
 
-    def __init__(self, position: int, problem: str, *, deep: bool = False) -> None:
+    def __init__(self, position: int, problem: str) -> None:
         super().__init__(problem)
         self.position = position
-        self.deep = deep
 
 
 class Open(Exception):  # noqa: N818 - a signal inside the reader
@@ -42,7 +39,8 @@ class Open(Exception):  # noqa: N818 - a signal inside the reader
 
 
 _SPACE = re.compile(r"[\s\ufeff\u200b\u2060]*+")
-_NUMBER = re.compile(r"-?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?")
+_NUMBER = re.compile(r"-?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
+_LEADING_ZERO = re.compile(r"-?0\d")
 _WORD = re.compile(r"-?[A-Za-z_$][\w$-]*+")
 _AFTER_KEY = re.compile(r"[\s\ufeff\u200b]*+:")
 _AFTER_VALUE = re.compile(r"[\s\ufeff\u200b]*+(?:[,}\]]|//|/\*|\Z)")
@@ -118,11 +116,13 @@ class TolerantParser:
             if outermost:
                 self.keys.add(key)
             if self._next() != ":":
-                raise Broken(self.position, f"expected ':' after the key {key!r}")
+                raise Broken(self.position, f"expected ':' after the key {_clipped(key)}")
             self.position += 1
             value = self._value()
-            if key in result and result[key] != value:
-                raise Broken(self.position, f"the key {key!r} stands twice with different values")
+            if key in result:
+                if repr(result[key]) != repr(value):  # 1 == True, but they are not the same
+                    raise Broken(self.position, f"the key {_clipped(key)} stands twice with different values")
+                self._note("repeated key")
             result[key] = value
             comma = self._separator("}")
         if comma:
@@ -153,7 +153,7 @@ class TolerantParser:
 
     def _enter(self, closer: str) -> None:
         if len(self._closers) >= MAX_DEPTH:
-            raise Broken(self.position, f"nested more than {MAX_DEPTH} deep", deep=True)
+            raise Broken(self.position, f"nested more than {MAX_DEPTH} deep")
         self._closers.append(closer)
         self.position += 1
 
@@ -231,6 +231,8 @@ class TolerantParser:
                 position += 1
         value = "".join(pieces)
         self.position = position + 1
+        if inner and after is _AFTER_KEY:
+            raise Broken(start, "a key with a quote inside")
         if literal and escapes:
             raise Broken(start, "backslashes that may or may not start an escape; write each as \\\\")
         if quote == '"' and inner and not _paired(value, inner):
@@ -256,6 +258,7 @@ class TolerantParser:
         if mark == "u" and (code := _HEX.match(text, position + 2, self.limit)):
             return self._unicode(int(code.group(), 16), position + 6)
         if mark in _CLOSERS:
+            self._note("escape that JSON does not have")
             return mark, position + 2, "plain"
         return "\\", position + 1, "literal"
 
@@ -283,7 +286,7 @@ class TolerantParser:
         if word in _NOT_FINITE:
             return Unreadable(word, FailureKind.TYPE_MISMATCH)
         if word[0] != "-" and not word[0].isdigit():
-            raise Broken(start, f"{word!r} stands without quotes")
+            raise Broken(start, f"{_clipped(word)} stands without quotes")
         return _number(word, start)
 
     def _note(self, repair: str) -> None:
@@ -296,10 +299,16 @@ def _paired(value: str, quotes: int) -> bool:
     return (quotes + lone_openers) % 2 == 0
 
 
+def _clipped(text: str, limit: int = 60) -> str:
+    return repr(text if len(text) <= limit else text[:limit] + "...")
+
+
 def _number(word: str, start: int) -> Any:
+    if _LEADING_ZERO.match(word):
+        raise Broken(start, f"{_clipped(word)} begins with a zero; a number does not, and text needs quotes")
     try:
         return float(word) if any(c in word for c in ".eE") else int(word)
     except ValueError:
         if word.lstrip("-").isdigit():
             return Unreadable(f"an integer of {len(word)} digits", FailureKind.BAD_ARGS)
-        raise Broken(start, f"{word!r} stands without quotes") from None
+        raise Broken(start, f"{_clipped(word)} stands without quotes") from None

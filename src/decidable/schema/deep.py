@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import sys
+import types
+import typing
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any, NotRequired
 
 from decidable.attempt import FailureKind
 from decidable.errors import OptionTypeError
@@ -89,13 +94,35 @@ def _build(annotation: Any, where: str) -> DeepParser:
     from pydantic import PydanticUserError, TypeAdapter
 
     try:
-        return DeepParser(TypeAdapter(annotation))
+        return DeepParser(TypeAdapter(_readable(annotation)))
     except (PydanticUserError, NameError, TypeError, ValueError) as error:
         label = getattr(annotation, "__name__", repr(annotation))
+        hide = ", or hide it: input={...: {'hidden': True}} and pass it in context=" if "parameter" in where else ""
         raise OptionTypeError(
-            f"{where}: a model cannot fill a value of type {label}. Use a type that JSON can carry, or hide it: "
-            f"@agentic_function(input={{...: {{'hidden': True}}}}) and pass it in context=. ({_first_line(error)})"
+            f"{where}: a model cannot fill a value of type {label}. Use a type that JSON can carry{hide}. "
+            f"({_first_line(error)})"
         ) from error
+
+
+def _readable(annotation: Any) -> Any:
+    """`annotation` as pydantic reads it: before Python 3.12 it refuses a TypedDict made with `typing`'s own."""
+    if sys.version_info >= (3, 12):
+        return annotation
+    if typing.is_typeddict(annotation):  # false for one of typing_extensions, which is in order
+        from typing_extensions import TypedDict
+
+        hints = typing.get_type_hints(annotation, include_extras=True)
+        required = annotation.__required_keys__
+        keys = {k: _readable(v) if k in required else NotRequired[_readable(v)] for k, v in hints.items()}
+        again: Any = TypedDict(annotation.__name__, keys)  # type: ignore[misc]  # made from a class, not a display
+        again.__doc__ = annotation.__doc__
+        return again
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (list, dict, tuple, set) and arguments:
+        return origin[tuple(_readable(a) for a in arguments)]
+    if origin in (typing.Union, types.UnionType):
+        return reduce(or_, [_readable(a) for a in arguments])
+    return annotation
 
 
 def _first_line(error: Exception) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, TypeAlias
 
 from decidable.content import text_of
@@ -21,7 +22,7 @@ from decidable.messages import (
     Usage,
 )
 from decidable.providers.protocol import Capabilities
-from decidable.runtime import Runtime
+from decidable.runtimes import Runtime
 
 __all__ = [
     "ScriptError",
@@ -139,11 +140,13 @@ class ScriptedProvider:
         )
         self.steps = list(steps)
         self.seen: list[Seen] = []
+        self._lock = Lock()
 
     def send(self, request: Request, deadline: float | None = None) -> Reply:
         """The next step's reply."""
-        number = len(self.seen)
-        self.seen.append(_seen(request))
+        with self._lock:
+            number = len(self.seen)
+            self.seen.append(_seen(request))
         if number >= len(self.steps):
             raise ScriptError(
                 f"request {number + 1} is one too many: the script has {len(self.steps)} steps. It asked:\n"

@@ -13,17 +13,17 @@ from typing import Protocol
 
 from decidable.content import text_of
 from decidable.errors import SettingError, UnaskableError, UnknownProviderError, did_you_mean
-from decidable.messages import ChoiceAnswer, ChoiceQuestion, QuestionRequest, Reply, Request
+from decidable.messages import ChoiceAnswer, ChoiceQuestion, Question, QuestionRequest, Reply, Request
 from decidable.providers.protocol import Capabilities, SyncProvider
 
 __all__ = ["LocalProvider", "Scorer"]
 
 
 class Scorer(Protocol):
-    """A local model: how well each candidate fits a text. Better models come in here."""
+    """A local model: how well candidates fit a text. Better models come in here."""
 
-    def scores(self, text: str, candidates: Sequence[str]) -> list[float]:
-        """One similarity per candidate, in [-1, 1]; higher fits better."""
+    def scores(self, text: str, menus: Sequence[tuple[str, ...]]) -> list[list[float]]:
+        """For each menu, one similarity per candidate, in [-1, 1]; higher fits better."""
 
 
 MODELS = ("minilm",)
@@ -82,24 +82,30 @@ class LocalProvider(SyncProvider):
         if not isinstance(request, QuestionRequest):
             raise UnaskableError(f"the local model {self.model!r} picks among options; it cannot write text")
         state = text_of(request.state)
-        answers = {}
-        for name, question in request.questions.items():
-            if not isinstance(question, ChoiceQuestion):
-                raise UnaskableError(f"the local model answers choice questions only, not {type(question).__name__}")
-            answers[name] = self._choice(state, question)
+        menus = [_candidates(question) for question in request.questions.values()]
+        scores = self._scorer.scores(state, menus)
+        answers = {
+            name: self._answer(menu, row)
+            for (name, menu), row in zip(request.questions.items(), scores, strict=True)
+            if isinstance(menu, ChoiceQuestion)
+        }
         return Reply(answers=answers, model=self.model, cost=0.0)
 
-    def _choice(self, state: str, question: ChoiceQuestion) -> ChoiceAnswer:
+    def _answer(self, question: ChoiceQuestion, scores: Sequence[float]) -> ChoiceAnswer:
+        """Similarities as a softmax, which ranks and is not calibrated."""
         labels = tuple(question.criteria)
-        candidates = tuple(
-            f"{_words(label)}: {about}" if about else _words(label) for label, about in question.criteria.items()
-        )
-        scores = self._scorer.scores(state, candidates)
         top = max(scores)
         weights = [math.exp((score - top) / self.temperature) for score in scores]
         total = sum(weights)
         probabilities = {label: weight / total for label, weight in zip(labels, weights, strict=True)}
         return ChoiceAnswer(max(probabilities, key=probabilities.__getitem__), probabilities)
+
+
+def _candidates(question: Question) -> tuple[str, ...]:
+    """What each option of a question says, as the model reads it."""
+    if not isinstance(question, ChoiceQuestion):
+        raise UnaskableError(f"the local model answers choice questions only, not {type(question).__name__}")
+    return tuple(f"{_words(label)}: {about}" if about else _words(label) for label, about in question.criteria.items())
 
 
 def _words(label: str) -> str:

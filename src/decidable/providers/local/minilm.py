@@ -56,9 +56,10 @@ class MiniLM:
         self._menus: OrderedDict[tuple[str, ...], Any] = OrderedDict()
         self._lock = Lock()
 
-    def scores(self, text: str, candidates: Sequence[str]) -> list[float]:
-        """Cosine similarity of `text` to each candidate."""
-        return [float(score) for score in self._menu(tuple(candidates)) @ self._encode([text])[0]]
+    def scores(self, text: str, menus: Sequence[tuple[str, ...]]) -> list[list[float]]:
+        """Cosine similarity of `text` to each candidate of each menu; the text is encoded once."""
+        vector = self._encode([text])[0]
+        return [[float(score) for score in self._menu(menu) @ vector] for menu in menus]
 
     def _menu(self, candidates: tuple[str, ...]) -> Any:
         """The vectors of a menu's options, kept for the menus used last."""

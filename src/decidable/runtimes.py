@@ -35,6 +35,19 @@ TOOLSETS: Mapping[str, tuple[Any, ...]] = {"default": ()}
 """Named groups of tools. The default one is empty: tools are off unless given."""
 
 
+class DecisionSettings(TypedDict, total=False):
+    """Keywords of the verbs in `decidable.decision`; `make` says what they mean."""
+
+    runtime: Runtime | None
+    state: Any
+    context: Mapping[str, Any] | None
+    max_retries: int
+    repair: Repair | None
+    model: str | None
+    timeout_s: float | None
+    on_retry: OnRetry | None
+
+
 class ExecSettings(TypedDict, total=False):
     """Keywords of `Runtime.exec` that do not change what it returns."""
 

@@ -1,0 +1,38 @@
+# Each target works alone on a fresh clone: it makes the virtual environment it needs.
+PYTHON ?= python3.11
+BIN := .venv/bin
+
+.PHONY: demo test check bench clean
+
+demo: .venv/demo
+	$(BIN)/python examples/ticket_router.py
+
+test: .venv/dev
+	$(BIN)/python -m pytest
+
+check: .venv/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest tests/typing/check_types.py
+	$(BIN)/python -m pytest docs README.md
+
+bench: .venv/dev
+	$(BIN)/python bench/run.py
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis
+
+.venv/pip:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	touch $@
+
+.venv/demo: .venv/pip pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[local]'
+	touch $@
+
+.venv/dev: .venv/pip pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[local]' --group dev
+	touch $@

@@ -1,0 +1,283 @@
+"""The verbs themselves; `decidable.decision` is where users find them.
+
+The overloads say what comes back, for every type checker but mypy, which reads `verbs_mypy.pyi` instead: the two need
+different means to the same end. A result that a checker cannot know is `Any`, never a wrong type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
+
+from decidable.attempt import Repair
+from decidable.content import ContentInput
+from decidable.default_runtime import current_runtime
+from decidable.flow.decide import Decision
+from decidable.menu import Menu
+from decidable.options import Option
+from decidable.runtimes import DecisionSettings, OnRetry, Runtime
+
+if TYPE_CHECKING:
+    from typing import Never
+
+    from typing_extensions import TypeVar
+
+    Plain: TypeAlias = (
+        str | int | float | complex | bytes | Enum | list[Any] | dict[str, Any] | set[Any] | frozenset[Any] | None
+    )
+    # Without the bound, a checker may take a function for a plain value. Without the default, an unused one is unknown.
+    T = TypeVar("T", default=Never)
+    E = TypeVar("E")
+    M = TypeVar("M", default=Never)
+    P = TypeVar("P", bound=Plain, default=Never)  # a bare value
+    Q = TypeVar("Q", bound=Plain, default=Never)  # the value of (value, "description"); sharing P would lose members
+    S = TypeVar("S", bound=Plain, default=Never)  # result of a sync function beside async ones: never a coroutine
+
+    _Container: TypeAlias = Mapping[str, E] | Sequence[E]
+    _Function: TypeAlias = Option[T] | Callable[..., T] | tuple[Callable[..., T], str]
+    _Coroutine: TypeAlias = Callable[..., Coroutine[Any, Any, T]]
+    _Async: TypeAlias = Option[T] | _Coroutine[T] | tuple[_Coroutine[T], str]
+    _Class: TypeAlias = type[T] | tuple[type[T], str]
+    _Value: TypeAlias = P | tuple[Q, str]
+    _Schema: TypeAlias = tuple[str, dict[str, Any]] | tuple[str, str, dict[str, Any]]
+    _Other: TypeAlias = Mapping[str, Any] | Sequence[Any] | Menu
+
+__all__ = ["async_decide", "async_make", "decide", "make"]
+
+
+@overload
+def make(prompt: ContentInput, options: type[T], **settings: Unpack[DecisionSettings]) -> T: ...
+@overload
+def make(
+    prompt: ContentInput, options: _Container[_Function[T] | _Value[P, Q]], **settings: Unpack[DecisionSettings]
+) -> T | P | Q: ...
+@overload
+def make(
+    prompt: ContentInput,
+    options: _Container[_Function[T] | _Value[P, Q] | _Schema],
+    **settings: Unpack[DecisionSettings],
+) -> T | P | Q | dict[str, Any]: ...
+@overload
+def make(prompt: ContentInput, options: _Other, **settings: Unpack[DecisionSettings]) -> Any: ...
+def make(
+    prompt: ContentInput,
+    options: Any,
+    *,
+    runtime: Runtime | None = None,
+    state: Any = None,
+    context: Mapping[str, Any] | None = None,
+    max_retries: int = 1,
+    repair: Repair | None = None,
+    model: str | None = None,
+    timeout_s: float | None = None,
+    on_retry: OnRetry | None = None,
+) -> Any:
+    """Let a model pick one option, and return what it results in.
+
+    A function option runs with the arguments that the model gave, checked, and its return value comes back. A value
+    comes back as it is. A payload comes back as an instance of its class, or as ``{"decision": name, **fields}``.
+
+    Args:
+        prompt: What is to be decided: a str, or content blocks.
+        options: The menu, in any form that `decidable.options.options_of` lists: a dict of name to function, value or
+            payload; a list; an Enum class; a model class.
+        runtime: Who decides; default the ambient runtime.
+        state: What the decision is about, if that is not in the prompt: a str, or anything JSON can show.
+        context: Values for hidden parameters of function options.
+        max_retries: How often the model is asked again after a reply that is no valid pick; 0 disables. Default 1.
+        repair: How far a reply may be mended: ``"none"``, ``"syntax"`` or ``"lossless"``; default the runtime's.
+        model: Model for this call.
+        timeout_s: Seconds for everything, re-asks included.
+        on_retry: Told before each retry.
+
+    Raises:
+        DecisionError: The model made no valid pick; `.kind` and `.attempts` say why.
+        LLMError: The provider failed.
+        RuntimeMissingError: There is no runtime to ask.
+        UsageError: The call is wrong (an empty menu, a duplicate name, ...); nothing was sent.
+        Exception: Whatever the picked function raises, untouched.
+
+    Example:
+        >>> from decidable import decision
+        >>> from decidable.testing import pick, scripted
+        >>> def refund(order: str) -> str:
+        ...     return f"refunded {order}"
+        >>> options = {"refund": refund, "close": "nothing to do"}
+        >>> decision.make("The mug from order A-17 broke.", options, runtime=scripted(pick("refund", order="A-17")))
+        'refunded A-17'
+    """
+    __tracebackhide__ = True
+    asked = runtime if runtime is not None else current_runtime()
+    scope, flow = asked.decision(
+        prompt,
+        options,
+        state=state,
+        context=context,
+        max_retries=max_retries,
+        repair=repair,
+        model=model,
+        timeout_s=timeout_s,
+        on_retry=on_retry,
+    )
+    return asked.run(flow, scope).result
+
+
+@overload
+async def async_make(prompt: ContentInput, options: type[T], **settings: Unpack[DecisionSettings]) -> T: ...
+@overload
+async def async_make(
+    prompt: ContentInput,
+    options: _Container[_Async[T] | _Class[M] | _Function[S] | _Value[P, Q]],
+    **settings: Unpack[DecisionSettings],
+) -> T | M | S | P | Q: ...
+@overload
+async def async_make(
+    prompt: ContentInput, options: _Container[_Function[T] | _Value[P, Q]], **settings: Unpack[DecisionSettings]
+) -> T | P | Q: ...
+@overload
+async def async_make(
+    prompt: ContentInput,
+    options: _Container[_Async[T] | _Class[M] | _Function[S] | _Value[P, Q] | _Schema],
+    **settings: Unpack[DecisionSettings],
+) -> T | M | S | P | Q | dict[str, Any]: ...
+@overload
+async def async_make(
+    prompt: ContentInput,
+    options: _Container[_Function[T] | _Value[P, Q] | _Schema],
+    **settings: Unpack[DecisionSettings],
+) -> T | P | Q | dict[str, Any]: ...
+@overload
+async def async_make(prompt: ContentInput, options: _Other, **settings: Unpack[DecisionSettings]) -> Any: ...
+async def async_make(
+    prompt: ContentInput,
+    options: Any,
+    *,
+    runtime: Runtime | None = None,
+    state: Any = None,
+    context: Mapping[str, Any] | None = None,
+    max_retries: int = 1,
+    repair: Repair | None = None,
+    model: str | None = None,
+    timeout_s: float | None = None,
+    on_retry: OnRetry | None = None,
+) -> Any:
+    """`make` from an event loop: async options are awaited, sync ones run in a worker thread."""
+    __tracebackhide__ = True
+    asked = runtime if runtime is not None else current_runtime()
+    scope, flow = asked.decision(
+        prompt,
+        options,
+        state=state,
+        context=context,
+        max_retries=max_retries,
+        repair=repair,
+        model=model,
+        timeout_s=timeout_s,
+        on_retry=on_retry,
+        in_loop=True,
+    )
+    return (await asked.run_async(flow, scope)).result
+
+
+@overload
+def decide(prompt: ContentInput, options: type[T], **settings: Unpack[DecisionSettings]) -> Decision[T]: ...
+@overload
+def decide(
+    prompt: ContentInput, options: _Container[_Function[T] | _Value[P, Q]], **settings: Unpack[DecisionSettings]
+) -> Decision[T | P | Q]: ...
+@overload
+def decide(
+    prompt: ContentInput,
+    options: _Container[_Function[T] | _Value[P, Q] | _Schema],
+    **settings: Unpack[DecisionSettings],
+) -> Decision[T | P | Q | dict[str, Any]]: ...
+@overload
+def decide(prompt: ContentInput, options: _Other, **settings: Unpack[DecisionSettings]) -> Decision[Any]: ...
+def decide(
+    prompt: ContentInput,
+    options: Any,
+    *,
+    runtime: Runtime | None = None,
+    state: Any = None,
+    context: Mapping[str, Any] | None = None,
+    max_retries: int = 1,
+    repair: Repair | None = None,
+    model: str | None = None,
+    timeout_s: float | None = None,
+    on_retry: OnRetry | None = None,
+) -> Any:
+    """`make`, but the whole record comes back: option, arguments, result, attempts, repairs, cost, probabilities."""
+    __tracebackhide__ = True
+    asked = runtime if runtime is not None else current_runtime()
+    scope, flow = asked.decision(
+        prompt,
+        options,
+        state=state,
+        context=context,
+        max_retries=max_retries,
+        repair=repair,
+        model=model,
+        timeout_s=timeout_s,
+        on_retry=on_retry,
+    )
+    return asked.run(flow, scope)
+
+
+@overload
+async def async_decide(prompt: ContentInput, options: type[T], **settings: Unpack[DecisionSettings]) -> Decision[T]: ...
+@overload
+async def async_decide(
+    prompt: ContentInput,
+    options: _Container[_Async[T] | _Class[M] | _Function[S] | _Value[P, Q]],
+    **settings: Unpack[DecisionSettings],
+) -> Decision[T | M | S | P | Q]: ...
+@overload
+async def async_decide(
+    prompt: ContentInput, options: _Container[_Function[T] | _Value[P, Q]], **settings: Unpack[DecisionSettings]
+) -> Decision[T | P | Q]: ...
+@overload
+async def async_decide(
+    prompt: ContentInput,
+    options: _Container[_Async[T] | _Class[M] | _Function[S] | _Value[P, Q] | _Schema],
+    **settings: Unpack[DecisionSettings],
+) -> Decision[T | M | S | P | Q | dict[str, Any]]: ...
+@overload
+async def async_decide(
+    prompt: ContentInput,
+    options: _Container[_Function[T] | _Value[P, Q] | _Schema],
+    **settings: Unpack[DecisionSettings],
+) -> Decision[T | P | Q | dict[str, Any]]: ...
+@overload
+async def async_decide(
+    prompt: ContentInput, options: _Other, **settings: Unpack[DecisionSettings]
+) -> Decision[Any]: ...
+async def async_decide(
+    prompt: ContentInput,
+    options: Any,
+    *,
+    runtime: Runtime | None = None,
+    state: Any = None,
+    context: Mapping[str, Any] | None = None,
+    max_retries: int = 1,
+    repair: Repair | None = None,
+    model: str | None = None,
+    timeout_s: float | None = None,
+    on_retry: OnRetry | None = None,
+) -> Any:
+    """`decide` from an event loop."""
+    __tracebackhide__ = True
+    asked = runtime if runtime is not None else current_runtime()
+    scope, flow = asked.decision(
+        prompt,
+        options,
+        state=state,
+        context=context,
+        max_retries=max_retries,
+        repair=repair,
+        model=model,
+        timeout_s=timeout_s,
+        on_retry=on_retry,
+        in_loop=True,
+    )
+    return await asked.run_async(flow, scope)
