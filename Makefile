@@ -1,5 +1,5 @@
 # Each target works alone on a fresh clone: it makes the virtual environment it needs.
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
 .PHONY: demo test check bench clean

@@ -391,3 +391,23 @@ def test_render_and_parse_for_a_loop_of_your_own():
     assert choice.option.resolve(choice.arguments) == "refunded A 1.0"
     with pytest.raises(DecisionError, match="missing_required"):
         decision.parse_args('{"call": "refund"}', OPTIONS)
+
+
+def test_the_traceback_of_an_option_has_few_frames_of_ours(both):
+    import traceback
+
+    def fail() -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError) as caught:
+        both.make("?", [fail], runtime=scripted(pick("fail")))
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert frames[-1].name == "fail"
+    assert sum("/decidable/" in f.filename for f in frames) <= 4
+    assert not any("concurrent" in f.filename for f in frames)
+
+
+def test_a_re_ask_wants_the_pick_only(both):
+    with scripted("worked a lot", pick("mark")) as rt:
+        both.exec(rt, "Work.", choices=OPTIONS)
+    assert rt.requests[1].prompt.count(decision.DECISION_FINISH_INSTRUCTION) == 1

@@ -45,7 +45,9 @@ def test_one_request_one_reply():
 
 def test_waits_double_and_are_spread_by_a_quarter():
     call = Call(PROVIDER, max_retries=3)
-    effects, _ = play(ask(call, REQUEST), transport(), 1.0, 0.5, None, transport(), 2.0, 0.0, None, transport(), 3.0, 1.0, None)
+    effects, _ = play(
+        ask(call, REQUEST), transport(), 1.0, 0.5, None, transport(), 2.0, 0.0, None, transport(), 3.0, 1.0, None
+    )
     assert [e.seconds for e in effects if isinstance(e, Wait)] == [1.5, 3.0 * 0.75, 6.0 * 1.25]
     assert [type(e) for e in effects[:5]] == [Send, Now, Draw, Wait, Send]
 

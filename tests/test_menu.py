@@ -78,9 +78,18 @@ def test_names_are_unique():
 names = st.text(min_size=1, max_size=20).filter(lambda s: s.strip())
 
 
-@given(st.lists(st.tuples(names, st.text(max_size=60), st.dictionaries(names, st.sampled_from([str, int, [bool]]), max_size=3)), min_size=1, max_size=4, unique_by=lambda t: t[0]))
+@given(
+    st.lists(
+        st.tuples(names, st.text(max_size=60), st.dictionaries(names, st.sampled_from([str, int, [bool]]), max_size=3)),
+        min_size=1,
+        max_size=4,
+        unique_by=lambda t: t[0],
+    )
+)
 def test_call_lines_are_always_json_and_descriptions_never_look_like_options(items):
-    menu = Menu([SchemaOption(schema, about, name) if schema else ValueOption(1, about, name) for name, about, schema in items])
+    menu = Menu(
+        [SchemaOption(schema, about, name) if schema else ValueOption(1, about, name) for name, about, schema in items]
+    )
     text = menu.render()
     calls = [line for line in text.split("\n") if line.startswith("    Call: ")]
     heads = [line for line in text.split("\n") if line and not line.startswith(" ")]
@@ -112,7 +121,9 @@ def test_a_yes_no_is_a_noul_where_the_model_takes_one():
 
 
 def test_a_yes_no_is_a_choice_over_its_two_descriptions_else():
-    described = agentic_function(input={"urgent": {"options": {True: "On fire.", False: "Can wait."}}})(flag.__wrapped__ if hasattr(flag, "__wrapped__") else flag)
+    described = agentic_function(input={"urgent": {"options": {True: "On fire.", False: "Can wait."}}})(
+        flag.__wrapped__ if hasattr(flag, "__wrapped__") else flag
+    )
     asked = menu_of([described]).questions("", frozenset({"choice"}))
     assert asked["pick:flag:urgent"] == ChoiceQuestion("flag: urgent", {"yes": "On fire.", "no": "Can wait."})
     with pytest.raises(UnaskableError, match=r"'flag'.*'urgent'.*describe both sides"):

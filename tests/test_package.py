@@ -135,5 +135,7 @@ def test_the_router_decides_every_message_and_mostly_right(capsys):
 
 def test_the_testing_example_is_a_passing_test_file():
     path = ROOT / "examples" / "testing_without_a_model.py"
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", str(path)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", str(path)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout

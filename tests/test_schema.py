@@ -112,7 +112,10 @@ def test_enums_by_value_and_by_name():
 
 def test_annotated_descriptions():
     assert field_of("n", Annotated[int, "How many."], where="x").description == "How many."
-    assert field_of("n", Annotated[int, pydantic.Field(description="How many.", ge=0)], where="x").description == "How many."
+    assert (
+        field_of("n", Annotated[int, pydantic.Field(description="How many.", ge=0)], where="x").description
+        == "How many."
+    )
 
 
 def test_a_recursive_model_has_a_bounded_shape():
@@ -167,6 +170,8 @@ def test_a_schema_that_could_not_be_checked_is_refused_with_its_path():
 
 
 def test_null_variants():
-    (field,) = fields_from_schema({"type": "object", "properties": {"a": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}})
+    (field,) = fields_from_schema(
+        {"type": "object", "properties": {"a": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}}
+    )
     assert (field.type, field.nullable, field.required) == ("int", True, False)
     assert schema_of(field)["type"] == ["integer", "null"]

@@ -30,7 +30,10 @@ def test_a_request_too_many_fails_with_what_it_asked(both):
 
 
 def test_left_over_steps_fail():
-    with pytest.raises(ScriptError, match="1 of 2 steps were never asked for; the next is 'two'"), scripted("one", "two") as rt:
+    with (
+        pytest.raises(ScriptError, match="1 of 2 steps were never asked for; the next is 'two'"),
+        scripted("one", "two") as rt,
+    ):
         rt.exec("x")
 
 

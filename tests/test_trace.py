@@ -76,7 +76,11 @@ def test_a_failing_option_closes_its_nodes(both):
 
     with trace() as t, pytest.raises(ValueError, match="mine"):
         both.make("?", [fail], runtime=scripted(pick("fail")))
-    assert [(n.kind, n.status) for n in t.nodes] == [("decision", "error"), ("model_call", "done"), ("function", "error")]
+    assert [(n.kind, n.status) for n in t.nodes] == [
+        ("decision", "error"),
+        ("model_call", "done"),
+        ("function", "error"),
+    ]
 
 
 def test_cancellation_leaves_the_trace_complete():

@@ -112,8 +112,10 @@ class ChatAsker:
 
     def request(self, attempts: list[Attempt]) -> ChatRequest:
         """The prompt with the menu; then each earlier reply, what was wrong, and the menu again."""
-        wish = menu_text(self.menu.render(), self.instruction)
-        return conversation(self.base, with_text(self.prompt, wish), attempts, wish)
+        menu = self.menu.render()
+        prompt = with_text(self.prompt, menu_text(menu, self.instruction))
+        # By then the work is done: a re-ask wants the pick and nothing else.
+        return conversation(self.base, prompt, attempts, menu_text(menu, DECISION_INSTRUCTION) if attempts else "")
 
     def read(self, reply: Reply) -> Choice | Failure:
         """The choice that the reply makes."""

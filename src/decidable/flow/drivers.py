@@ -69,7 +69,7 @@ def drive(flow: Flow[R], host: Host = HOST) -> R:
             except StopIteration as stop:
                 error = _Carried(stop)
             except BaseException as raised:  # the flow decides what an error means
-                error = raised
+                error = _shortened(raised) if type(effect) is RunOption else raised
     except StopIteration as stop:
         return cast("R", stop.value)
     except _Carried as carried:
@@ -101,7 +101,7 @@ async def drive_async(flow: Flow[R], host: Host = HOST) -> R:
             except StopIteration as stop:
                 error = _Carried(stop)
             except BaseException as raised:  # the flow decides what an error means
-                error = raised
+                error = _shortened(raised) if type(effect) is RunOption else raised
     except StopIteration as stop:
         return cast("R", stop.value)
     except _Carried as carried:
@@ -235,6 +235,17 @@ class _Run:
         """Leave no node of an abandoned flow behind in the context."""
         if self.entered:
             scope_variable.set(self.entered[0])
+
+
+_OURS = ("decidable.", "asyncio.", "concurrent.")
+
+
+def _shortened(error: BaseException) -> BaseException:
+    """`error` of a user's function, its traceback beginning in the user's own code."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
+        trace = trace.tb_next
+    return error if trace is None else error.with_traceback(trace)
 
 
 def _without_stop(resolve: Callable[[RunOption], Any], effect: RunOption) -> Any:

@@ -6,15 +6,17 @@ Rules: valid JSON is never mended; a mend loses nothing; nothing is invented; on
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 from decidable.attempt import Failure, FailureKind, Pick, Repair
 from decidable.menu import Menu
 from decidable.messages import StopReason
 from decidable.reading.dialects import dialect_picks
+from decidable.reading.keys import call_key
 from decidable.reading.names import label_in
-from decidable.reading.scan import Found, Scan, scan
-from decidable.reading.shapes import fingerprint, has_placeholder, picks_of
+from decidable.reading.scan import Found, Scan, outside, scan
+from decidable.reading.shapes import fingerprint, is_copied, picks_of
 from decidable.reading.strict import decode_whole
 
 __all__ = ["read", "read_json"]
@@ -42,13 +44,13 @@ def read(text: str, menu: Menu, *, stop: StopReason | None = None, repair: Repai
     if not stripped:
         return _nothing(stop, FailureKind.EMPTY, "the reply is empty")
     whole = _whole(stripped, repair)
-    if whole is not None:
-        picks = picks_of(Found(whole, 0, len(stripped)))
+    if whole is not None and (repair != "none" or call_key(whole) is not None):
+        picks = picks_of(Found(whole, 0, len(stripped)), menu.index)
         if picks:
-            return _chosen(picks, stripped)
+            return _chosen(picks, stripped, menu)
     if repair == "none":
         return _nothing(stop, FailureKind.NO_ACTION, "the reply is not one JSON object with a 'call'")
-    return _searched(stripped, menu, stop, repair)
+    return _searched(stripped, menu, stop, repair, scan(stripped, stop) if whole is None else Scan())
 
 
 def read_json(text: str, *, stop: StopReason | None = None, repair: Repair = "syntax") -> Any:
@@ -89,39 +91,35 @@ def _whole(text: str, repair: Repair) -> Any:
     return value if isinstance(value, (dict, list)) else None
 
 
-def _searched(text: str, menu: Menu, stop: StopReason | None, repair: Repair) -> Pick | Failure:
-    walked = scan(text, stop)
+def _searched(text: str, menu: Menu, stop: StopReason | None, repair: Repair, walked: Scan) -> Pick | Failure:
     if walked.cut:
         return _truncated()
     if walked.problem is not None:
         return _nothing(stop, FailureKind.NO_ACTION, walked.problem)
-    picks = [pick for found in walked.found for pick in picks_of(found)]
-    visible = text[walked.visible : walked.stop]
-    if not picks and repair == "lossless":
-        picks = list(dialect_picks(visible, menu))
-        if not picks:
-            names = label_in(visible, menu)
-            picks = [Pick(name, {}, ("a bare name",), 0, len(text)) for name in names]
-            if len(set(names)) > 1:
-                return _ambiguous(picks)
-            picks = picks[:1]
-            if picks and stop == "length":
-                return _truncated()
+    picks = [pick for found in walked.found for pick in picks_of(found, menu.index)]
     if picks:
-        return _chosen(picks, text)
-    if not visible.strip():
-        return _nothing(stop, FailureKind.NO_ACTION, "the reply holds reasoning only, and no pick after it")
+        return _chosen(picks, text, menu)
+    if repair == "lossless":
+        visible = outside(text, walked)
+        picks = dialect_picks(visible, menu)
+        if picks:
+            return _chosen(picks, text, menu)
+        names = label_in(visible, menu)
+        if len(set(names)) > 1:
+            return _ambiguous(names)
+        if names:
+            return _truncated() if stop == "length" else Pick(names[0], {}, ("a bare name",), 0, len(text))
     return _nothing(stop, FailureKind.NO_ACTION, "the reply holds no pick")
 
 
-def _chosen(picks: list[Pick], text: str) -> Pick | Failure:
+def _chosen(picks: list[Pick], text: str, menu: Menu) -> Pick | Failure:
     """The pick that counts: the only one, several that say the same, or the one that ends the reply on its own."""
     pick = picks[-1]
     if len(picks) > 1 and len({fingerprint(p) for p in picks}) > 1 and not _concludes(picks, text):
-        real = [p for p in picks if not has_placeholder(p.arguments)]
-        if len({fingerprint(p) for p in real}) != 1:
-            return _ambiguous(picks)
-        pick = real[0]
+        own = [p for p in picks if not is_copied(p, menu)]
+        if len({fingerprint(p) for p in own}) != 1 or any(a.start == b.start for a, b in pairwise(picks)):
+            return _ambiguous([p.name for p in picks])
+        pick = own[0]
     if pick.end - pick.start < len(text) and _AROUND not in pick.repairs:
         return Pick(pick.name, pick.arguments, (*pick.repairs, _AROUND), pick.start, pick.end, pick.beside)
     return pick
@@ -145,9 +143,9 @@ def _concludes(items: list[Any], text: str) -> bool:
     return _LEAD.match(text[line : last.start]) is not None
 
 
-def _ambiguous(picks: list[Pick]) -> Failure:
-    named = ", ".join(dict.fromkeys(repr(p.name) for p in picks))
-    return Failure(FailureKind.AMBIGUOUS, f"the reply makes {len(picks)} picks ({named}); make exactly one")
+def _ambiguous(names: list[str]) -> Failure:
+    named = ", ".join(repr(_head(name, 60)) for name in list(dict.fromkeys(names))[:10])
+    return Failure(FailureKind.AMBIGUOUS, f"the reply makes {len(names)} picks ({named}); make exactly one")
 
 
 def _truncated() -> Failure:

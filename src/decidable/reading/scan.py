@@ -79,6 +79,7 @@ _HEADER = re.compile(r"<\|(?:start|end|call|message|return)\|>")
 _HEADER_SIZE = 300  # characters before a harmony message in which its recipient stands
 _FREE_WORK = 65_536
 _ATTEMPT = 100  # what beginning to read an object costs, in characters
+_OBJECT = re.compile(r"\{\s*+[\"'\w]")
 _QUOTE = r"[ \t]{0,8}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,8})?>[^\n]*+"
 _QUOTED = re.compile(_QUOTE)
 _QUOTED_LINE = re.compile(f"^{_QUOTE}", re.MULTILINE)
@@ -98,9 +99,10 @@ def scan(text: str, stop: StopReason | None) -> Scan:
 
 def outside(text: str, walked: Scan) -> str:
     """`text` with spaces for what holds no picks: reasoning, code of other languages, quoted lines."""
-    pieces, position = [], 0
+    pieces: list[str] = []
+    position = 0
     for start, end in walked.skipped:
-        pieces += text[position:start], " " * (end - start)
+        pieces += (text[position:start], " " * (end - start))
         position = end
     visible = "".join(pieces) + text[position:]
     if ">" not in visible:
@@ -177,6 +179,8 @@ class _Scanner:
             self.fenced = not self.fenced
             return end
         close = self.text.find("```", language.end())
+        if close < 0 and _OBJECT.search(self.text, language.end()):
+            self.result.problem = f"it ends in an unclosed code block of {language[1]}"
         close = close + 3 if close >= 0 else len(self.text)
         self.result.skipped.append((start, close))
         return close
@@ -242,7 +246,7 @@ class _Scanner:
         return -1
 
     def _check_list(self) -> None:
-        """Refuse a pick from a list that the end cuts, or that holds more than picks; and a new object's first brace."""
+        """Refuse a pick from a list that is cut or holds more than picks, and a text that ends in a brace."""
         text, found, first = self.text, self.result.found, len(self.result.found) - 1
         rest = _MORE_OF_A_LIST.match(text, found[-1].end)
         after = rest.end() if rest else found[-1].end
@@ -253,7 +257,7 @@ class _Scanner:
         while first > 0 and text[found[first - 1].end : found[first].start].strip() == ",":
             first -= 1
         if text[max(0, found[first].start - _ATTEMPT) : found[first].start].rstrip().endswith("["):
-            if self.stop == "stop" and after < len(text):
+            if after < len(text):
                 self.result.problem = "the list holds more than the pick"
             else:
                 self.result.cut = True

@@ -51,6 +51,8 @@ _QUOTE_REPAIRS = {"'": "single quotes"}
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+_ODD_SPACE = re.compile(r"[^\S \t\r\n]|[\ufeff\u200b\u2060]")
+_PYTHON_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8})")
 _MAX_INNER = 100
 _CONTROL = re.compile(r"[\x00-\x1f]")
 
@@ -91,8 +93,9 @@ class TolerantParser:
             Broken: It cannot be read.
             Open: The text ends inside it.
         """
+        start = self.position
         value = self._value()
-        if not self._repairs:  # nothing else was wrong with it, so it was the space between its parts
+        if not self._repairs and _ODD_SPACE.search(self.text, start, self.position):
             self._note("unusual space")
         return value
 
@@ -200,7 +203,7 @@ class TolerantParser:
         self._note("unquoted key")
         return word.group()
 
-    def _string(self, quote: str, after: re.Pattern[str]) -> str:  # noqa: C901 - one loop over one string
+    def _string(self, quote: str, after: re.Pattern[str]) -> str:  # noqa: C901, PLR0912 - one loop over one string
         """A string: a quote inside it that nothing of JSON follows is part of the text."""
         if quote != '"':
             self._note(_QUOTE_REPAIRS.get(quote, "typographic quotes"))
@@ -260,6 +263,8 @@ class TolerantParser:
         if mark in _CLOSERS:
             self._note("escape that JSON does not have")
             return mark, position + 2, "plain"
+        if _PYTHON_ESCAPE.match(text, position, self.limit):
+            raise Broken(position, "a Python escape that JSON does not have")
         return "\\", position + 1, "literal"
 
     def _unicode(self, code: int, position: int) -> tuple[str, int, str]:

@@ -67,7 +67,9 @@ def field_of(
 def fields_of_model(model: type, *, where: str) -> tuple[tuple[Field, ...], Any]:
     """The fields of a pydantic model class, dataclass or TypedDict, and the parser that makes the instance."""
     parser = deep_parser(model, where)
-    return fields_from_schema(parser.schema, parser=parser), parser
+    if parser.fields is None:
+        parser.fields = fields_from_schema(parser.schema, parser=parser)
+    return parser.fields, parser
 
 
 def enum_values(enum: type[Enum]) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NotRequired
 
 from decidable.attempt import FailureKind
 from decidable.errors import OptionTypeError
+from decidable.schema.field import Field
 from decidable.schema.validate import Invalid
 
 if TYPE_CHECKING:
@@ -26,13 +27,14 @@ class DeepParser:
     Strict JSON mode takes ``"2026-01-31"`` for a `date` and ``[1, 2]`` for a tuple, but not ``"3"`` for an `int`.
     """
 
-    __slots__ = ("_adapter", "schema")
+    __slots__ = ("_adapter", "fields", "schema")
 
     checks = True
 
     def __init__(self, adapter: TypeAdapter[Any]) -> None:
         self._adapter = adapter
         self.schema: dict[str, Any] = adapter.json_schema()
+        self.fields: tuple[Field, ...] | None = None  # of an object, once somebody asked for them
 
     def parse(self, value: Any, path: str) -> Any:
         """The parsed Python object of `value`."""

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from decidable.content import text_of
 from decidable.errors import SettingError, UnaskableError, UnknownProviderError, did_you_mean
+from decidable.menu import NO, YES
 from decidable.messages import ChoiceAnswer, ChoiceQuestion, Question, QuestionRequest, Reply, Request
 from decidable.providers.protocol import Capabilities, SyncProvider
 
@@ -105,7 +106,10 @@ def _candidates(question: Question) -> tuple[str, ...]:
     """What each option of a question says, as the model reads it."""
     if not isinstance(question, ChoiceQuestion):
         raise UnaskableError(f"the local model answers choice questions only, not {type(question).__name__}")
-    return tuple(f"{_words(label)}: {about}" if about else _words(label) for label, about in question.criteria.items())
+    criteria = question.criteria
+    if set(criteria) == {YES, NO}:  # the words yes and no mean nothing to it; their descriptions do
+        return tuple(about or label for label, about in criteria.items())
+    return tuple(f"{_words(label)}: {about}" if about else _words(label) for label, about in criteria.items())
 
 
 def _words(label: str) -> str:

@@ -1,0 +1,32 @@
+"""pydantic-ai: an agent whose output is a model class with the names as a Literal."""
+
+from typing import Any
+
+from pydantic_ai import Agent, PromptedOutput
+from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.models.function import FunctionModel
+
+from schema import choice_model
+from task import Queues, Script, prompt_text
+
+TITLE = "pydantic-ai: Agent, FunctionModel, PromptedOutput"
+CONTAINS = "the agent's graph, message objects, output schema in the instructions, validation, retry with feedback"
+PACKAGES = ["pydantic-ai-slim"]
+RE_ASKS = True
+
+
+class Adapter:
+    def __init__(self, script: Script) -> None:
+        self.script = script
+
+    def _reply(self, _messages: Any, _info: Any) -> ModelResponse:
+        return ModelResponse(parts=[TextPart(self.script.next())])
+
+    def prepare(self, options: Queues) -> Any:
+        return Agent(FunctionModel(self._reply), output_type=PromptedOutput(choice_model(options)), retries=1)
+
+    def decide(self, agent: Any, options: Queues) -> str:
+        return agent.run_sync(prompt_text(options)).output.choice
+
+    async def async_decide(self, agent: Any, options: Queues) -> str:
+        return (await agent.run(prompt_text(options))).output.choice

@@ -1,0 +1,338 @@
+"""Measure what this library adds around a model's reply, and print it as a table: ``python bench/run.py [--quick]``.
+
+These are no tests: figures depend on the machine, so a missed bar is reported and never fails anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from decidable import Reply, Runtime, decision
+from decidable.menu import menu_of
+from decidable.messages import Request
+from decidable.providers.protocol import Capabilities
+from decidable.reading import read
+from task import ANSWER, Queues, Script, floor, hostile, long_replies, queues
+from task import TICKET as PROMPT
+from timing import BATCH_S, BATCHES, awaited_us, calls, cpu_us, gathered_us
+
+HERE = Path(__file__).resolve().parent
+
+
+class Scripted:
+    """An in-process provider that costs nothing: the floor's script behind the library's seam."""
+
+    name = "scripted"
+    model: str | None = None
+    capabilities = Capabilities(chat=True, remote=False)
+
+    def __init__(self, *replies: str) -> None:
+        self.replies = [Reply(text, stop="stop") for text in replies]
+        self.calls = 0
+
+    def send(self, request: Request, deadline: float | None = None) -> Reply:
+        """The next reply."""
+        reply = self.replies[self.calls % len(self.replies)]
+        self.calls += 1
+        return reply
+
+    async def asend(self, request: Request, deadline: float | None = None) -> Reply:
+        """The next reply."""
+        return self.send(request, deadline)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of the report.
+
+    Attributes:
+        what: What was measured.
+        figure: The median, in `unit`.
+        unit: For `figure` and `bar`.
+        bar: What it should not exceed, or None where nothing was promised.
+        floor: The floor for the same task, in `unit`, or None where there is none.
+        most_floors: Bar for the ratio to the floor, or None.
+        note: What else is worth knowing.
+        at_least: Whether the bar is a least instead of a most.
+    """
+
+    what: str
+    figure: float | None
+    unit: str
+    bar: float | None = None
+    floor: float | None = None
+    most_floors: float | None = None
+    note: str = ""
+    at_least: bool = False
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether every bar of the line is met; None if it has none, or nothing was measured."""
+        if self.figure is None or (self.bar is None and self.most_floors is None):
+            return None
+        met = True
+        if self.bar is not None:
+            met = self.figure >= self.bar if self.at_least else self.figure <= self.bar
+        if self.most_floors is not None and self.floor:
+            met = met and self.figure / self.floor <= self.most_floors
+        return met
+
+    def cells(self) -> list[str]:
+        """The row, column by column."""
+        sign = ">=" if self.at_least else "<="
+        bars = [f"{sign} {_number(self.bar)} {self.unit}"] if self.bar is not None else []
+        bars += [f"<= {self.most_floors:g}x floor"] if self.most_floors is not None else []
+        ratio = f"{self.figure / self.floor:.1f}x" if self.floor and self.figure is not None else ""
+        return [
+            self.what,
+            "" if self.figure is None else f"{_number(self.figure)} {self.unit}",
+            "" if self.floor is None else f"{_number(self.floor)} {self.unit}",
+            ratio,
+            ", ".join(bars) or "none",
+            {True: "yes", False: "**no**", None: ""}[self.holds],
+            self.note,
+        ]
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}" if value < 100 else f"{value:,.0f}"
+
+
+def call(name: str, **arguments: str) -> str:
+    """A reply that picks `name`."""
+    return json.dumps({"call": name, "args": arguments} if arguments else {"call": name})
+
+
+def refund(invoice: str, amount: float = 0.0) -> str:
+    """Pay a charge back."""
+    return f"refund {invoice} {amount}"
+
+
+def repair(device: str, restarted: bool = False) -> str:
+    """Find out why something does not work."""
+    return f"repair {device} {restarted}"
+
+
+def reset_password(login: str) -> str:
+    """Send a link for a new password."""
+    return f"reset {login}"
+
+
+ACTIONS = {"refund": refund, "repair": repair, "reset_password": reset_password}
+
+
+# --- decisions --------------------------------------------------------------------------------------------------------
+
+
+def decisions(measure: Callable[[Callable[[], object]], float]) -> list[Line]:
+    """One decision, with the menu built in each call and the trace off."""
+    good = call(ANSWER)
+
+    def pair(options: Queues, *, bad_first: bool = False) -> tuple[float, float]:
+        replies = (call("refunds"), good) if bad_first else (good,)
+        provider, script = Scripted(*replies), Script(bad_first=bad_first)
+        runtime = Runtime(provider)
+
+        def ours() -> object:
+            return decision.make(PROMPT, options, runtime=runtime)
+
+        if ours() != ANSWER or provider.calls != len(replies):
+            raise RuntimeError("the decision did not come out as scripted")
+        return measure(ours), measure(lambda: floor(options, script))
+
+    three, three_floor = pair(queues(3))
+    many, many_floor = pair(queues(200))
+    re_ask, re_ask_floor = pair(queues(3), bad_first=True)
+    acting = Runtime(Scripted(call("refund", invoice="INV-20391")))
+    functions = measure(lambda: decision.make(PROMPT, ACTIONS, runtime=acting))
+    return [
+        Line("one decision, 3 values", three, "us", 60, three_floor, 10),
+        Line(
+            "one decision, 3 functions with arguments", functions, "us", 60, three_floor, note="the picked one is run"
+        ),
+        Line("one decision, 200 values", many, "us", 400, many_floor),
+        Line("one decision, 3 values, one re-ask", re_ask, "us", 120, re_ask_floor),
+    ]
+
+
+def concurrent(count: int = 1_000) -> list[Line]:
+    """Decisions awaited together, and one alone through the same loop."""
+    options, runtime = queues(3), Runtime(Scripted(call(ANSWER)))
+    acting = Runtime(Scripted(call("refund", invoice="INV-20391")))
+    script = Script()
+
+    async def plain() -> object:
+        return floor(options, script)
+
+    async def measured() -> tuple[float, float, float, float]:
+        return (
+            await gathered_us(lambda: decision.async_make(PROMPT, options, runtime=runtime), count),
+            await awaited_us(lambda: decision.async_make(PROMPT, options, runtime=runtime)),
+            await gathered_us(plain, count),
+            await gathered_us(lambda: decision.async_make(PROMPT, ACTIONS, runtime=acting), count, batches=3),
+        )
+
+    together, alone, least, threads = asyncio.run(measured())
+    return [
+        Line(f"{count:,} decisions by asyncio.gather, each", together, "us", 80, least),
+        Line(f"cost({count:,}) / cost(1), per decision", together / alone, "x", 3, note=f"cost(1) = {alone:.0f} us"),
+        Line("the same, picking a sync function, each", threads, "us", note="runs in a worker thread"),
+    ]
+
+
+def counted() -> list[Line]:
+    """Function calls per decision: the one figure that no neighbour on the machine disturbs."""
+    options, runtime = queues(3), Runtime(Scripted(call(ANSWER)))
+    acting = Runtime(Scripted(call("refund", invoice="INV-20391")))
+    lines = []
+    for what, run in (
+        ("calls per decision, 3 values", lambda: decision.make(PROMPT, options, runtime=runtime)),
+        ("calls per decision, 3 functions", lambda: decision.make(PROMPT, ACTIONS, runtime=acting)),
+    ):
+        python, builtin = calls(run)
+        lines.append(Line(what, python + builtin, "calls", 150, note=f"{python} Python, {builtin} builtin"))
+    return lines
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def reading(measure: Callable[[Callable[[], object]], float]) -> list[Line]:
+    """Long replies, and replies that mean harm."""
+    menu = menu_of(queues(3))
+    lines = []
+    for shape, text in long_replies("call").items():
+        if getattr(read(text, menu), "name", None) != ANSWER:
+            raise RuntimeError(f"the pick in {shape} was not found")
+        lines.append(
+            Line(f"reading {len(text) / 1e3:.0f} kB, {shape}", measure(lambda t=text: read(t, menu)) / 1e3, "ms", 6)
+        )
+    braces = "{" * 1_000_000
+    lines.append(Line('reading 1 MB of "{"', cpu_us(lambda: read(braces, menu), batches=5) / 1e3, "ms", 100))
+    small, large = hostile(100_000), hostile(400_000)
+    growth, cost = {}, {}
+    for shape in small:
+        times = [cpu_us(lambda t=text[shape]: read(t, menu), batches=5, batch_s=0.05) for text in (small, large)]
+        growth[shape] = times[1] / max(times[0], 100.0)  # below 0.1 ms, what a call costs anyway hides the growth
+        cost[shape] = times[1] / 1e3
+    worst, slowest = max(growth, key=growth.__getitem__), max(cost, key=cost.__getitem__)
+    note = f"{worst}, of {len(small)} hostile shapes; slowest: {slowest}, {cost[slowest]:.0f} ms per 400 kB"
+    lines.append(Line("time for 400 kB / time for 100 kB, at worst", growth[worst], "x", 5, note=note))
+    return lines
+
+
+# --- imports ----------------------------------------------------------------------------------------------------------
+
+_CHILD = (
+    "import sys, time; begun = time.process_time(); {statement}; cost = time.process_time() - begun; "
+    "print(cost * 1e3, ','.join(m for m in ('httpx', 'asyncio', 'sqlite3') if m in sys.modules))"
+)
+
+
+def imports(rounds: int) -> list[Line]:
+    """CPU of an import in a fresh interpreter, in turn with pydantic's."""
+    cost: dict[str, list[float]] = {"decidable": [], "pydantic": []}
+    loaded = ""
+    for turn in range(rounds + 1):
+        for name, figures in cost.items():
+            code = _CHILD.format(
+                statement=f"import {name}" if name == "decidable" else "from pydantic import BaseModel"
+            )
+            out = subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, text=True, check=True
+            ).stdout.split()
+            if turn:  # the first one warms the disk
+                figures.append(float(out[0]))
+            if name == "decidable":
+                loaded = out[1] if len(out) > 1 else ""
+    ours, theirs = (statistics.median(figures) for figures in cost.values())
+    return [
+        Line("import decidable / import pydantic", ours / theirs, "x", 1.3, note=f"{ours:.0f} ms and {theirs:.0f} ms"),
+        Line(
+            "heavy modules that the import loads",
+            len(loaded.split(",")) if loaded else 0,
+            "modules",
+            0,
+            note=f"of httpx, asyncio, sqlite3{': ' + loaded if loaded else ''}",
+        ),
+    ]
+
+
+# --- the local model --------------------------------------------------------------------------------------------------
+
+
+def local_model() -> list[Line]:
+    """The embedded model, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, str(HERE / "local_model.py")], capture_output=True, text=True, check=False, cwd=HERE
+    )
+    if done.returncode:
+        return [Line("local model", None, "", note=f"failed: {done.stderr.strip().splitlines()[-1]}")]
+    report = json.loads(done.stdout)
+    if "missing" in report:
+        return [Line("local model", None, "", note=f"not measured: {report['missing']}")]
+    lines = [
+        Line("local model, one decision", report["ms"], "ms", 20, note="menu seen before; CPU"),
+        Line("local model, loading", report["load_s"] * 1e3, "ms", 1_000, note="imports included; wall time"),
+        Line("local model, memory added", report["rss_mb"], "MB", 250),
+    ]
+    for name, found in report["sets"].items():
+        share = 100 * found["right"] / found["count"]
+        note = f"{found['right']} of {found['count']}, {found['options']} options"
+        bar = None if "reasoning" in name else 80
+        lines += [
+            Line(f"local model, right: {name}", share, "%", bar, note=note, at_least=True),
+            Line("- flips when the menu is reversed", found["flips"], "picks", 0),
+        ]
+    return lines
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+_HEADS = ("what", "median", "floor", "ratio", "bar", "holds", "note")
+
+
+def main() -> int:
+    """Measure everything and print it."""
+    parser = argparse.ArgumentParser(description="What decidable adds around a model's reply.")
+    parser.add_argument("--quick", action="store_true", help="a third of the batches; rougher figures")
+    quick = parser.parse_args().quick
+
+    def measure(function: Callable[[], object]) -> float:
+        return cpu_us(function, batches=3 if quick else BATCHES, batch_s=BATCH_S)
+
+    print(f"Python {platform.python_version()}, {platform.machine()}; CPU time unless noted.\n")
+    print(f"| {' | '.join(_HEADS)} |\n|{'---|' * len(_HEADS)}")
+    missed = []
+    for section in (
+        lambda: decisions(measure),
+        concurrent,
+        counted,
+        lambda: reading(measure),
+        lambda: imports(3 if quick else 9),
+        local_model,
+    ):
+        for line in section():
+            print(f"| {' | '.join(line.cells())} |", flush=True)
+            missed += [line.what] if line.holds is False else []
+    print(f"\nBars missed: {', '.join(missed) or 'none'}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
