@@ -159,14 +159,14 @@ def _print_table(found: dict[str, list[dict[str, Any]]], missing: dict[str, str]
     medians = {name: {column: _median(rows, column) for column in COLUMNS} for name, rows in found.items()}
     ours, remarks = medians[OURS], []
     print(f"| | {' | '.join(COLUMNS.values())} |\n|{'---|' * (len(COLUMNS) + 1)}")
-    for name in found:
+    for name, rows in found.items():
         title = constant(name, "TITLE")
         if name in missing:
             print(f"| {title} |{' missing |' * len(COLUMNS)}")
             remarks.append(f"{name} is missing: {missing[name]}")
             continue
         print(f"| {title} | {' | '.join(_cell(medians[name][c], ours[c], name) for c in COLUMNS)} |")
-        failed = {row[c] for row in found[name] for c in COLUMNS if isinstance(row.get(c), str)}
+        failed = {row[c] for row in rows for c in COLUMNS if isinstance(row.get(c), str)}
         remarks.append(f"{name} contains: {constant(name, 'CONTAINS')}")
         remarks += [f"{name} failed: {text}" for text in sorted(failed)]
     print("\nCPU per decision, and in brackets how many times ours.\n")

@@ -8,11 +8,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import platform
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from decidable.providers.protocol import Capabilities
 from decidable.reading import read
 from task import ANSWER, Queues, Script, floor, hostile, long_replies, queues
 from task import TICKET as PROMPT
-from timing import BATCH_S, BATCHES, awaited_us, calls, cpu_us, gathered_us
+from timing import BATCHES, awaited_us, calls, cpu_us, cpu_us_each, gathered_us
 
 HERE = Path(__file__).resolve().parent
 
@@ -139,7 +139,7 @@ ACTIONS = {"refund": refund, "repair": repair, "reset_password": reset_password}
 # --- decisions --------------------------------------------------------------------------------------------------------
 
 
-def decisions(measure: Callable[[Callable[[], object]], float]) -> list[Line]:
+def decisions(batches: int) -> list[Line]:
     """One decision, with the menu built in each call and the trace off."""
     good = call(ANSWER)
 
@@ -153,13 +153,14 @@ def decisions(measure: Callable[[Callable[[], object]], float]) -> list[Line]:
 
         if ours() != ANSWER or provider.calls != len(replies):
             raise RuntimeError("the decision did not come out as scripted")
-        return measure(ours), measure(lambda: floor(options, script))
+        figures = cpu_us_each([ours, lambda: floor(options, script)], batches=batches)
+        return figures[0], figures[1]
 
     three, three_floor = pair(queues(3))
     many, many_floor = pair(queues(200))
     re_ask, re_ask_floor = pair(queues(3), bad_first=True)
     acting = Runtime(Scripted(call("refund", invoice="INV-20391")))
-    functions = measure(lambda: decision.make(PROMPT, ACTIONS, runtime=acting))
+    functions = cpu_us(lambda: decision.make(PROMPT, ACTIONS, runtime=acting), batches=batches)
     return [
         Line("one decision, 3 values", three, "us", 60, three_floor, 10),
         Line(
@@ -212,7 +213,7 @@ def counted() -> list[Line]:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def reading(measure: Callable[[Callable[[], object]], float]) -> list[Line]:
+def reading(batches: int) -> list[Line]:
     """Long replies, and replies that mean harm."""
     menu = menu_of(queues(3))
     lines = []
@@ -220,14 +221,20 @@ def reading(measure: Callable[[Callable[[], object]], float]) -> list[Line]:
         if getattr(read(text, menu), "name", None) != ANSWER:
             raise RuntimeError(f"the pick in {shape} was not found")
         lines.append(
-            Line(f"reading {len(text) / 1e3:.0f} kB, {shape}", measure(lambda t=text: read(t, menu)) / 1e3, "ms", 6)
+            Line(
+                f"reading {len(text) / 1e3:.0f} kB, {shape}",
+                cpu_us(lambda t=text: read(t, menu), batches=batches) / 1e3,
+                "ms",
+                6,
+            )
         )
     braces = "{" * 1_000_000
     lines.append(Line('reading 1 MB of "{"', cpu_us(lambda: read(braces, menu), batches=5) / 1e3, "ms", 100))
     small, large = hostile(100_000), hostile(400_000)
     growth, cost = {}, {}
     for shape in small:
-        times = [cpu_us(lambda t=text[shape]: read(t, menu), batches=5, batch_s=0.05) for text in (small, large)]
+        texts = (small[shape], large[shape])
+        times = cpu_us_each([lambda t=text: read(t, menu) for text in texts], batches=5, batch_s=0.05)
         growth[shape] = times[1] / max(times[0], 100.0)  # below 0.1 ms, what a call costs anyway hides the growth
         cost[shape] = times[1] / 1e3
     worst, slowest = max(growth, key=growth.__getitem__), max(cost, key=cost.__getitem__)
@@ -248,14 +255,14 @@ def imports(rounds: int) -> list[Line]:
     """CPU of an import in a fresh interpreter, in turn with pydantic's."""
     cost: dict[str, list[float]] = {"decidable": [], "pydantic": []}
     loaded = ""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     for turn in range(rounds + 1):
         for name, figures in cost.items():
             code = _CHILD.format(
                 statement=f"import {name}" if name == "decidable" else "from pydantic import BaseModel"
             )
-            out = subprocess.run(
-                [sys.executable, "-c", code], capture_output=True, text=True, check=True
-            ).stdout.split()
+            command = [sys.executable, "-c", code]
+            out = subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout.split()
             if turn:  # the first one warms the disk
                 figures.append(float(out[0]))
             if name == "decidable":
@@ -294,7 +301,7 @@ def local_model() -> list[Line]:
     for name, found in report["sets"].items():
         share = 100 * found["right"] / found["count"]
         note = f"{found['right']} of {found['count']}, {found['options']} options"
-        bar = None if "reasoning" in name else 80
+        bar = 80 if name == "support queues" else None
         lines += [
             Line(f"local model, right: {name}", share, "%", bar, note=note, at_least=True),
             Line("- flips when the menu is reversed", found["flips"], "picks", 0),
@@ -313,17 +320,15 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a third of the batches; rougher figures")
     quick = parser.parse_args().quick
 
-    def measure(function: Callable[[], object]) -> float:
-        return cpu_us(function, batches=3 if quick else BATCHES, batch_s=BATCH_S)
-
+    batches = 3 if quick else BATCHES
     print(f"Python {platform.python_version()}, {platform.machine()}; CPU time unless noted.\n")
     print(f"| {' | '.join(_HEADS)} |\n|{'---|' * len(_HEADS)}")
     missed = []
     for section in (
-        lambda: decisions(measure),
+        lambda: decisions(batches),
         concurrent,
         counted,
-        lambda: reading(measure),
+        lambda: reading(batches),
         lambda: imports(3 if quick else 9),
         local_model,
     ):

@@ -7,7 +7,7 @@ import gc
 import statistics
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from types import FrameType
 from typing import Any
 
@@ -17,20 +17,29 @@ BATCH_S = 0.1
 
 def cpu_us(function: Callable[[], object], *, batches: int = BATCHES, batch_s: float = BATCH_S) -> float:
     """Microseconds of one call."""
-    for _ in range(3):
-        function()
-    begun = time.process_time()
-    function()
-    once = max(time.process_time() - begun, 1e-7)
-    count = max(1, min(5_000, int(batch_s / once)))
-    figures = []
-    for _ in range(batches):
-        gc.collect()
-        begun = time.process_time()
-        for _ in range(count):
+    return cpu_us_each([function], batches=batches, batch_s=batch_s)[0]
+
+
+def cpu_us_each(
+    functions: Sequence[Callable[[], object]], *, batches: int = BATCHES, batch_s: float = BATCH_S
+) -> list[float]:
+    """Microseconds of one call of each; their batches take turns, so that a slow moment of the machine hits all."""
+    counts = []
+    for function in functions:
+        for _ in range(3):
             function()
-        figures.append((time.process_time() - begun) / count)
-    return statistics.median(figures) * 1e6
+        begun = time.process_time()
+        function()
+        counts.append(max(1, min(5_000, int(batch_s / max(time.process_time() - begun, 1e-7)))))
+    figures: list[list[float]] = [[] for _ in functions]
+    for _ in range(batches):
+        for function, count, found in zip(functions, counts, figures, strict=True):
+            gc.collect()
+            begun = time.process_time()
+            for _ in range(count):
+                function()
+            found.append((time.process_time() - begun) / count)
+    return [statistics.median(found) * 1e6 for found in figures]
 
 
 async def gathered_us(decide: Callable[[], Awaitable[object]], count: int, *, batches: int = 7) -> float:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decidable.messages import (
+from decidable.reading.answers import check_answers
+from decidable.typed import (
     ChoiceAnswer,
     ChoiceQuestion,
     NoulAnswer,
@@ -17,7 +18,6 @@ from decidable.messages import (
     ScoreAnswer,
     ScoreQuestion,
 )
-from decidable.reading.answers import check_answers
 
 CHOICE = ChoiceQuestion("", {"a": None, "b": None})
 NOUL = NoulQuestion("")

@@ -10,11 +10,11 @@ import pytest
 from decidable.attempt import Failure
 from decidable.binding import bind
 from decidable.menu import Menu
-from decidable.messages import ChoiceAnswer, ChoiceQuestion, ScoreAnswer, ScoreQuestion
 from decidable.options import SchemaOption, ValueOption
 from decidable.reading import read
 from decidable.reading.answers import check_answers
 from decidable.schema.jsonschema import fields_from_schema
+from decidable.typed import ChoiceAnswer, ChoiceQuestion, ScoreAnswer, ScoreQuestion
 
 LEVELS = ("none", "syntax", "lossless")
 CASES = [

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from decidable import OptionError, UnaskableError, agentic_function
 from decidable.decision import render_options
 from decidable.menu import Menu, menu_of
-from decidable.messages import ChoiceQuestion, NoulQuestion
 from decidable.options import SchemaOption, ValueOption
+from decidable.typed import ChoiceQuestion, NoulQuestion
 
 
 def refund(order: str, amount: float = 1.5, note: str | None = None) -> str:

@@ -52,9 +52,9 @@ def bind(pick: Pick, menu: Menu, repair: Repair = "syntax") -> Choice | Failure:
         option = menu.index[name]
         notes.append(f"option {pick.name!r} taken as {name!r}")
     fields = option.fields
-    if not fields:
-        return Choice(option, _no_arguments(option), (*pick.repairs, *notes))
     try:
+        if not fields:
+            return Choice(option, _no_arguments(option), (*pick.repairs, *notes))
         arguments = _arguments(pick, fields, lossless, notes)
         checked = _checked(option, arguments, lossless, notes)
     except Invalid as error:

@@ -28,7 +28,6 @@ No error carries a key, a header or a body of a request.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -212,6 +211,8 @@ class Unsure(DecisionError):  # noqa: N818 - an outcome that the caller asked fo
 
 def did_you_mean(name: Any, known: Sequence[str], label: str = "known") -> str:
     """The tail of an error about a name: close names if there are any, else what is known."""
+    from difflib import get_close_matches  # costs an import that a program without mistakes never needs
+
     close = get_close_matches(name, known, n=3, cutoff=0.6) if isinstance(name, str) else []
     if close:
         return "did you mean " + " or ".join(repr(c) for c in close) + "?"

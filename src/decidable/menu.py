@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from json import dumps
 from json.encoder import encode_basestring as quoted
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from decidable.errors import OptionError, UnaskableError
-from decidable.messages import ChoiceQuestion, NoulQuestion, Question
 from decidable.options import Option, Options, options_of
 from decidable.schema.field import MISSING, Field, placeholder, type_label
+
+if TYPE_CHECKING:
+    from decidable.typed import Question
 
 __all__ = ["Menu", "menu_of"]
 
@@ -59,6 +61,8 @@ class Menu:
         Raises:
             UnaskableError: Some option has a required field that is no question; the message names both.
         """
+        from decidable.typed import ChoiceQuestion
+
         asked: dict[str, Question] = {
             PICK: ChoiceQuestion(instructions, {o.name: o.description or None for o in self.options})
         }
@@ -100,6 +104,8 @@ YES, NO = "yes", "no"
 
 def _question(field: Field, option: Option[Any], types: frozenset[str]) -> Question | str:
     """The question that fills `field`, or why there is none."""
+    from decidable.typed import ChoiceQuestion, NoulQuestion
+
     about = f"{option.name}: {field.description or field.name}"
     criteria: Mapping[Any, str] = field.criteria or {}
     if field.choices:

@@ -1,29 +1,22 @@
-"""What a provider is asked and what it answers, free of any wire: requests, replies, usage, typed questions."""
+"""What a provider is asked and what it answers, free of any wire: requests, replies, usage."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from decidable.content import Content
 
+if TYPE_CHECKING:
+    from decidable.typed import Answer, QuestionRequest
+
 __all__ = [
-    "Answer",
     "ChatRequest",
-    "ChoiceAnswer",
-    "ChoiceQuestion",
     "Message",
-    "NoulAnswer",
-    "NoulQuestion",
-    "Question",
-    "QuestionRequest",
-    "RefusalAnswer",
     "Reply",
     "Request",
     "Role",
-    "ScoreAnswer",
-    "ScoreQuestion",
     "StopReason",
     "Usage",
 ]
@@ -62,83 +55,7 @@ class ChatRequest:
     effort: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NoulQuestion:
-    """A yes/no question, answered with P(yes). `true` and `false` describe the two sides."""
-
-    instructions: str
-    true: str | None = None
-    false: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChoiceQuestion:
-    """Exactly one of a closed set. `criteria` maps each option to its description or None."""
-
-    instructions: str
-    criteria: Mapping[str, str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreQuestion:
-    """A place on an ordered rubric; `criteria` describes the levels, lowest first."""
-
-    instructions: str
-    criteria: tuple[str, ...]
-
-
-Question: TypeAlias = NoulQuestion | ChoiceQuestion | ScoreQuestion
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionRequest:
-    """Typed questions about a state, for a decision model.
-
-    Attributes:
-        state: What the questions are about.
-        questions: Question id to question; answers come back under the same ids.
-        model: The model to ask; None leaves it to the provider.
-    """
-
-    state: Content
-    questions: Mapping[str, Question]
-    model: str | None = None
-
-
-Request: TypeAlias = ChatRequest | QuestionRequest
-
-
-@dataclass(frozen=True, slots=True)
-class NoulAnswer:
-    """P(yes), in [0, 1]."""
-
-    noul: float
-
-
-@dataclass(frozen=True, slots=True)
-class ChoiceAnswer:
-    """The chosen option and the distribution over all of them, as reported (never rescaled)."""
-
-    choice: str
-    probabilities: Mapping[str, float]
-    confidence: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreAnswer:
-    """The probability-weighted level, and the distribution over levels by index."""
-
-    score: float
-    probabilities: tuple[float, ...]
-    confidence: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RefusalAnswer:
-    """The model declined this one question."""
-
-
-Answer: TypeAlias = NoulAnswer | ChoiceAnswer | ScoreAnswer | RefusalAnswer
+Request: TypeAlias = "ChatRequest | QuestionRequest"
 
 
 @dataclass(frozen=True, slots=True)

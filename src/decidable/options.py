@@ -154,11 +154,10 @@ def options_of(container: Options) -> tuple[Option[Any], ...]:
         OptionError: Empty, a name twice, or a name that cannot be one.
         OptionTypeError: Another container, or an item that is none of the above.
     """
-    kind = type(container)
-    if kind is dict or isinstance(container, Mapping):
-        options = tuple([_named(name, handler) for name, handler in cast("Mapping[Any, Any]", container).items()])
-    elif kind is list or isinstance(container, (list, tuple)):
-        options = tuple([_listed(item, index) for index, item in enumerate(cast("list[Any]", container))])
+    if isinstance(container, (list, tuple)):
+        options = tuple([_listed(item, index) for index, item in enumerate(container)])
+    elif isinstance(container, Mapping):
+        options = tuple([_named(name, handler) for name, handler in container.items()])
     elif isinstance(container, type) and issubclass(container, Enum):
         options = _members(container)
     elif is_model_class(container):
@@ -215,7 +214,9 @@ def _listed(item: Any, index: int) -> Option[Any]:
     """An option of a list."""
     kind = type(item)
     if kind is tuple and item and type(item[0]) is str:
-        name = _usable(item[0], index)
+        name = item[0]
+        if not name or name.isspace():
+            _usable(name, index)
         if len(item) == 2 and type(item[1]) is str:
             return ValueOption(name, item[1], name)
         if len(item) == 3 and isinstance(item[1], str) and isinstance(item[2], Mapping):

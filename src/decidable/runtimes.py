@@ -8,7 +8,7 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack, cast, get_args, overlo
 
 from decidable.ambient import Scope, current_scope, scope_variable
 from decidable.attempt import Repair
-from decidable.binding import check_context
+from decidable.binding import Choice, check_context
 from decidable.content import Content, ContentInput, content_of, with_text
 from decidable.errors import RuntimeClosedError, SettingError, UnaskableError, UsageError, did_you_mean
 from decidable.flow.ask import Budget, Call, RetryInfo, ask
@@ -16,8 +16,6 @@ from decidable.flow.decide import Asker, ChatAsker, Decision, decide, until_vali
 from decidable.flow.drivers import HOST, Host, drive, drive_async
 from decidable.flow.effects import Flow, in_node
 from decidable.flow.prompts import DECISION_FINISH_INSTRUCTION, DECISION_INSTRUCTION, state_text
-from decidable.flow.questions import QuestionAsker
-from decidable.flow.structured import SchemaAsker
 from decidable.menu import Menu, menu_of
 from decidable.messages import ChatRequest, Message, Reply
 from decidable.options import FunctionOption
@@ -273,15 +271,17 @@ class Runtime:
         scope = self._scope(timeout_s)
         menu = menu_of(options)
         injected = _injected(menu, self, context or {}, in_loop=in_loop)
-        asker = self._asker(
-            menu,
-            content_of(prompt),
-            state,
-            self._base(scope, model, effort),
-            retries=_count(max_retries),
-            repair=self._level(repair),
-            instruction=instruction,
-        )
+        content = prompt if type(prompt) is str else content_of(prompt)
+        retries = max_retries if type(max_retries) is int and max_retries >= 0 else _count(max_retries)
+        level = self.repair if repair is None else _repair(repair)
+        asker: Asker[Choice]
+        if self.provider.capabilities.chat:
+            if state is not None:
+                content = with_text(content, state_text(state))
+            system = scope.frame.system if scope.frame is not None else None
+            asker = ChatAsker(menu, content, retries, level, instruction, system, model or self.model, effort)
+        else:
+            asker = _questions(menu, content, state, self.provider, model or self.model)
         flow = decide(self._call_for(scope, on_retry), asker, injected)
         if scope.recorder is not None:
             flow = in_node(flow, "decision", " | ".join(menu.index), prompt)
@@ -351,28 +351,6 @@ class Runtime:
         system = scope.frame.system if scope.frame is not None else None
         return ChatRequest((), system, model or self.model, None, effort)
 
-    def _level(self, repair: Repair | None) -> Repair:
-        return self.repair if repair is None else _repair(repair)
-
-    def _asker(
-        self,
-        menu: Menu,
-        prompt: Content,
-        state: Any,
-        base: ChatRequest,
-        *,
-        retries: int,
-        repair: Repair,
-        instruction: str,
-    ) -> Asker[Any]:
-        """The menu in the form that the provider answers."""
-        if self.provider.capabilities.chat:
-            if state is not None:
-                prompt = with_text(prompt, state_text(state))
-            return ChatAsker(menu, prompt, retries, repair, instruction, base)
-        about = None if state is None else state_text(state)
-        return QuestionAsker(menu, prompt, about, self.provider, base.model)
-
     def _turn(
         self,
         content: ContentInput,
@@ -395,18 +373,26 @@ class Runtime:
             raise UnaskableError(f"{self.provider!r} cannot write text; give it choices=")
         prompt, call = content_of(content), self._call_for(scope, settings["on_retry"])
         base = self._base(scope, settings["model"], settings["effort"])
-        max_retries, repair = _count(settings["max_retries"]), self._level(settings["repair"])
+        max_retries, repair = _count(settings["max_retries"]), settings["repair"]
         if response_format is None:
             return scope, ask(call, replace(base, messages=(Message("user", prompt),)))
+        from decidable.flow.structured import SchemaAsker
+
         asker = SchemaAsker(
             response_format,
             prompt,
             max_retries=max_retries,
-            repair=repair,
+            repair=self.repair if repair is None else _repair(repair),
             base=base,
             native=self.provider.capabilities.output_schema,
         )
         return scope, _first(until_valid(call, asker))
+
+
+def _questions(menu: Menu, prompt: Content, state: Any, provider: Provider, model: str | None) -> Asker[Choice]:
+    from decidable.flow.questions import QuestionAsker  # a program with chat models never needs it
+
+    return QuestionAsker(menu, prompt, None if state is None else state_text(state), provider, model)
 
 
 def _first(flow: Flow[tuple[R, Any, Any]]) -> Flow[R]:

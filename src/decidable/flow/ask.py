@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -13,7 +12,7 @@ from decidable.flow.effects import Draw, Flow, Now, Send, Wait
 from decidable.messages import Reply, Request, Usage
 from decidable.providers.protocol import Provider
 
-__all__ = ["Budget", "Call", "RetryInfo", "Spent", "ask"]
+__all__ = ["Budget", "Call", "RetryInfo", "ask"]
 
 BASE_DELAY_S = 1.5
 """First wait before a transport retry; doubled each time."""
@@ -21,8 +20,6 @@ JITTER = 0.25
 """A wait is spread by this share, up and down; after the provider named a time, upward only."""
 LONGEST_DELAY_S = 60.0
 """A wait that the provider did not ask for is never longer."""
-
-_log = logging.getLogger("decidable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +51,9 @@ class Budget(Protocol):
         """Count what a reply cost."""
 
 
-@dataclass(slots=True)
-class Spent:
-    """What one call has spent so far, re-asks included."""
-
-    requests: int = 0
-    usage: Usage | None = None
-    cost: float | None = None
-
-    def add(self, reply: Reply) -> None:
-        """Count one reply; what is unknown stays unknown, and is never counted as 0."""
-        self.requests += 1
-        if reply.usage is not None:
-            self.usage = reply.usage if self.usage is None else self.usage + reply.usage
-        if reply.cost is not None:
-            self.cost = reply.cost if self.cost is None else self.cost + reply.cost
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Call:
-    """How one call is carried out.
+    """How one call is carried out, and what it has spent so far, re-asks included.
 
     Attributes:
         provider: Who is asked.
@@ -82,7 +62,9 @@ class Call:
         on_retry: Told before each retry; what it raises is logged and ignored.
         budget: Asked before and told after each request, or None.
         started: Instant at which the call began.
-        spent: Receives what the call spends.
+        requests: Replies so far.
+        usage: Their tokens; None while unknown.
+        cost: Their price in US dollars; None while unknown, never 0 for unknown.
     """
 
     provider: Provider
@@ -91,7 +73,17 @@ class Call:
     on_retry: Callable[[RetryInfo], None] | None = None
     budget: Budget | None = None
     started: float = 0.0
-    spent: Spent = field(default_factory=Spent)
+    requests: int = 0
+    usage: Usage | None = None
+    cost: float | None = None
+
+    def add(self, reply: Reply) -> None:
+        """Count one reply."""
+        self.requests += 1
+        if reply.usage is not None:
+            self.usage = reply.usage if self.usage is None else self.usage + reply.usage
+        if reply.cost is not None:
+            self.cost = reply.cost if self.cost is None else self.cost + reply.cost
 
     def notify(self, info: RetryInfo) -> None:
         """Tell the caller about a retry."""
@@ -100,7 +92,9 @@ class Call:
         try:
             self.on_retry(info)
         except Exception:
-            _log.exception("on_retry raised; the retry goes on")
+            import logging
+
+            logging.getLogger("decidable").exception("on_retry raised; the retry goes on")
 
 
 def ask(call: Call, request: Request, purpose: str = "model_call") -> Flow[Reply]:
@@ -131,7 +125,7 @@ def ask(call: Call, request: Request, purpose: str = "model_call") -> Flow[Reply
             info = RetryInfo("transport", failures, seconds, error, str(error))
             yield Wait(seconds, partial(call.notify, info))
             continue
-        call.spent.add(reply)
+        call.add(reply)
         if call.budget is not None:
             call.budget.book(reply)
         return reply

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from decidable.attempt import Attempt, Failure, FailureKind, Repair
@@ -14,7 +14,7 @@ from decidable.flow.ask import Call, RetryInfo, ask
 from decidable.flow.effects import Flow, RunOption
 from decidable.flow.prompts import DECISION_INSTRUCTION, menu_text, shown_reply, try_again
 from decidable.menu import PICK, Menu
-from decidable.messages import ChatRequest, ChoiceAnswer, Message, Reply, Request, Usage
+from decidable.messages import ChatRequest, Message, Reply, Request, Usage
 from decidable.options import FunctionOption
 from decidable.reading import read
 
@@ -90,7 +90,7 @@ class Asker(Protocol[V_co]):
         """What the reply says, or why it cannot be used."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class ChatAsker:
     """A menu put to a model that answers in text.
 
@@ -100,7 +100,9 @@ class ChatAsker:
         max_retries: Re-asks after a reply that does not hold.
         repair: How much a reply may be mended.
         instruction: What follows the menu.
-        base: The request to fill with messages.
+        system: The standing instruction.
+        model: The model to ask.
+        effort: How much reasoning is wanted.
     """
 
     menu: Menu
@@ -108,14 +110,19 @@ class ChatAsker:
     max_retries: int = 1
     repair: Repair = "syntax"
     instruction: str = DECISION_INSTRUCTION
-    base: ChatRequest = field(default=ChatRequest(()))
+    system: str | None = None
+    model: str | None = None
+    effort: str | None = None
 
     def request(self, attempts: list[Attempt]) -> ChatRequest:
         """The prompt with the menu; then each earlier reply, what was wrong, and the menu again."""
         menu = self.menu.render()
         prompt = with_text(self.prompt, menu_text(menu, self.instruction))
-        # By then the work is done: a re-ask wants the pick and nothing else.
-        return conversation(self.base, prompt, attempts, menu_text(menu, DECISION_INSTRUCTION) if attempts else "")
+        if not attempts:
+            messages: tuple[Message, ...] = (Message("user", prompt),)
+        else:  # by now the work is done: a re-ask wants the pick and nothing else
+            messages = conversation(prompt, attempts, menu_text(menu, DECISION_INSTRUCTION))
+        return ChatRequest(messages, self.system, self.model, None, self.effort)
 
     def read(self, reply: Reply) -> Choice | Failure:
         """The choice that the reply makes."""
@@ -123,15 +130,14 @@ class ChatAsker:
         return pick if type(pick) is Failure else bind(pick, self.menu, self.repair)  # type: ignore[arg-type]
 
 
-def conversation(base: ChatRequest, prompt: Content, attempts: list[Attempt], wish: str) -> ChatRequest:
-    """`base` with the prompt, every earlier reply, and at the end all problems with the whole `wish` again."""
+def conversation(prompt: Content, attempts: list[Attempt], wish: str) -> tuple[Message, ...]:
+    """The prompt, every earlier reply, and at the end all problems with the whole `wish` again."""
     messages = [Message("user", prompt)]
     for attempt in attempts[:-1]:
         messages += (Message("assistant", shown_reply(attempt.reply.text)), Message("user", attempt.message))
-    if attempts:
-        messages.append(Message("assistant", shown_reply(attempts[-1].reply.text)))
-        messages.append(Message("user", try_again(attempts, wish)))
-    return ChatRequest(tuple(messages), base.system, base.model, base.output_schema, base.effort)
+    messages.append(Message("assistant", shown_reply(attempts[-1].reply.text)))
+    messages.append(Message("user", try_again(attempts, wish)))
+    return tuple(messages)
 
 
 _FINAL = frozenset({FailureKind.REFUSAL, FailureKind.UNSURE})
@@ -183,7 +189,6 @@ def decide(call: Call, asker: Asker[Choice], injected: Mapping[str, Any]) -> Flo
     else:
         result = option.resolve(arguments)
     probabilities = None if reply.answers is None else _probabilities(reply)
-    spent = call.spent
     return Decision(
         option=option.name,
         args=arguments,
@@ -193,9 +198,9 @@ def decide(call: Call, asker: Asker[Choice], injected: Mapping[str, Any]) -> Flo
         reply=reply,
         provider=call.provider.name,
         model=reply.model or call.provider.model,
-        requests=spent.requests,
-        usage=spent.usage,
-        cost=spent.cost,
+        requests=call.requests,
+        usage=call.usage,
+        cost=call.cost,
         probabilities=probabilities,
         origin="none" if probabilities is None else "model",
         calibrated=reply.calibrated,
@@ -203,6 +208,8 @@ def decide(call: Call, asker: Asker[Choice], injected: Mapping[str, Any]) -> Flo
 
 
 def _probabilities(reply: Reply) -> Mapping[str, float] | None:
+    from decidable.typed import ChoiceAnswer  # only where a decision model was asked
+
     answer = reply.answers.get(PICK) if reply.answers is not None else None
     return answer.probabilities if isinstance(answer, ChoiceAnswer) else None
 

@@ -49,7 +49,7 @@ class _Carried(BaseException):
 def drive(flow: Flow[R], host: Host = HOST) -> R:
     """Run `flow` to its end in this thread; never starts an event loop."""
     __tracebackhide__ = True
-    run = _Run(host)
+    run = _Run(host, current_scope().recorder)
     value: Any = None
     error: BaseException | None = None
     try:
@@ -75,13 +75,14 @@ def drive(flow: Flow[R], host: Host = HOST) -> R:
     except _Carried as carried:
         raise carried.error from None
     finally:
-        run.restore()
+        if run.entered:
+            run.restore()
 
 
 async def drive_async(flow: Flow[R], host: Host = HOST) -> R:
     """Run `flow` to its end in this task; sync functions run in worker threads with this context."""
     __tracebackhide__ = True
-    run = _Run(host)
+    run = _Run(host, current_scope().recorder)
     value: Any = None
     error: BaseException | None = None
     try:
@@ -107,7 +108,8 @@ async def drive_async(flow: Flow[R], host: Host = HOST) -> R:
     except _Carried as carried:
         raise RuntimeError("StopIteration cannot pass through a coroutine") from carried.error
     finally:
-        run.restore()
+        if run.entered:
+            run.restore()
 
 
 class _Run:
@@ -115,9 +117,9 @@ class _Run:
 
     __slots__ = ("entered", "host", "recorder")
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, recorder: Recorder | None) -> None:
         self.host = host
-        self.recorder: Recorder | None = current_scope().recorder
+        self.recorder = recorder
         self.entered: list[Scope] = []
 
     def send(self, effect: Send) -> Any:
@@ -233,8 +235,7 @@ class _Run:
 
     def restore(self) -> None:
         """Leave no node of an abandoned flow behind in the context."""
-        if self.entered:
-            scope_variable.set(self.entered[0])
+        scope_variable.set(self.entered[0])
 
 
 _OURS = ("decidable.", "asyncio.", "concurrent.")

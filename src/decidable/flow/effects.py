@@ -1,4 +1,4 @@
-"""What a flow may ask its driver to do, and what it gets back."""
+"""What a flow may ask its driver to do, and what it gets back. Made anew for each step, so not frozen: cheaper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from decidable.providers.protocol import Provider
 __all__ = ["Begin", "Draw", "Effect", "End", "Flow", "Now", "RunOption", "Send", "Wait"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Send:
     """Ask a provider. Answered with the `Reply`; the provider's error is thrown in.
 
@@ -30,7 +30,7 @@ class Send:
     purpose: str = "model_call"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class RunOption:
     """Resolve an option with bound arguments. Answered with its result; what it raises is thrown in."""
 
@@ -38,7 +38,7 @@ class RunOption:
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Wait:
     """Call `before`, then sleep. Answered with None."""
 
@@ -46,17 +46,17 @@ class Wait:
     before: Callable[[], None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Now:
     """Answered with the driver's clock, in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Draw:
     """Answered with a random float in [0, 1)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Begin:
     """Open a trace node and make it the parent of what follows. Answered with a handle for `End`."""
 
@@ -65,7 +65,7 @@ class Begin:
     input: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class End:
     """Close the node that was opened last, with its output or its error."""
 

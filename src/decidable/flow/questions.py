@@ -11,10 +11,11 @@ from decidable.content import Content
 from decidable.errors import UnaskableError
 from decidable.flow.decide import margin_of
 from decidable.menu import NO, PICK, YES, Menu, choice_labels, field_id
-from decidable.messages import Answer, ChoiceAnswer, NoulAnswer, QuestionRequest, RefusalAnswer, Reply
+from decidable.messages import Reply
 from decidable.providers.protocol import Provider
 from decidable.reading.answers import check_answers
 from decidable.schema.field import Field
+from decidable.typed import Answer, ChoiceAnswer, NoulAnswer, QuestionRequest, RefusalAnswer
 
 __all__ = ["QuestionAsker"]
 

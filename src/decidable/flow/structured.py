@@ -9,7 +9,7 @@ from decidable.attempt import Attempt, Failure, Repair
 from decidable.content import Content, with_text
 from decidable.flow.decide import conversation
 from decidable.flow.prompts import schema_text
-from decidable.messages import ChatRequest, Reply
+from decidable.messages import ChatRequest, Message, Reply
 from decidable.reading import read_json
 from decidable.schema.annotations import field_of
 from decidable.schema.field import Field
@@ -53,11 +53,13 @@ class SchemaAsker:
         self.repair = repair
         self.wish = schema_text(self.schema)
         self.prompt = prompt if native else with_text(prompt, self.wish)
-        self.base = ChatRequest((), base.system, base.model, self.schema, base.effort)
+        self.base = base
 
     def request(self, attempts: list[Attempt]) -> ChatRequest:
         """The prompt with the schema; then each earlier reply, what was wrong, and the schema again."""
-        return conversation(self.base, self.prompt, attempts, self.wish)
+        messages = conversation(self.prompt, attempts, self.wish) if attempts else (Message("user", self.prompt),)
+        base = self.base
+        return ChatRequest(messages, base.system, base.model, self.schema, base.effort)
 
     def read(self, reply: Reply) -> Any:
         """The parsed value, or why there is none."""

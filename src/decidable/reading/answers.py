@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from decidable.attempt import Failure, FailureKind
-from decidable.messages import (
+from decidable.typed import (
     Answer,
     ChoiceAnswer,
     ChoiceQuestion,

@@ -94,7 +94,7 @@ def _keywords(body: str) -> dict[str, Any]:
         raise _Unclear
     try:
         node = ast.parse(f"f({body})", mode="eval").body
-        if not isinstance(node, ast.Call) or node.args:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.args:
             raise _Unclear
         result = {str(k.arg): ast.literal_eval(k.value) for k in node.keywords if k.arg is not None}
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):

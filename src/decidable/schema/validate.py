@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from decidable.attempt import FailureKind
@@ -113,7 +114,7 @@ def _checked(field: Field, value: Any, *, lossless: bool, notes: list[str], path
     if kind != "any" and not (kind == "str" and type(value) is str):
         if not isinstance(value, _PYTHON[kind]) or (isinstance(value, bool) and kind != "bool"):
             raise Invalid(FailureKind.TYPE_MISMATCH, path, _mismatch(field, value))
-        if kind == "float" and isinstance(value, float) and not math.isfinite(value):
+        if kind == "float" and not _is_finite(value):
             raise Invalid(FailureKind.TYPE_MISMATCH, path, "must be a finite number")
     if field.choices and not _is_choice(value, field.choices):
         raise Invalid(FailureKind.ENUM_VIOLATION, path, f"{_shown(value)} is not one of {_listed(field.choices)}")
@@ -135,6 +136,14 @@ def _inside(field: Field, value: Any, *, lossless: bool, notes: list[str], path:
         return [validate(item, v, lossless=lossless, notes=notes, path=f"{path}[{i}]") for i, v in enumerate(value)]
     _refuse_inner(value, path)
     return value
+
+
+def _is_finite(value: float) -> bool:
+    """Whether `value`, which may be an int of any size, is a number to floating-point arithmetic."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _is_choice(value: Any, choices: Sequence[Any]) -> bool:
@@ -162,7 +171,8 @@ def _shown(value: Any, limit: int = 80) -> str:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         text = repr(value)
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+    text = text if len(text) <= limit else text[: limit - 3] + "..."
+    return text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate could not be sent back to the model
 
 
 def _listed(choices: Sequence[Any]) -> str:
@@ -201,8 +211,10 @@ def _refuse_inner(value: dict[str, Any] | list[Any], path: str) -> None:
             _refuse_unreadable(current, where)
 
 
-_INTEGER = re.compile(r"[+-]?\d{1,30}")
-_NUMBER = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?")
+_FLOAT_DIGITS = 15  # what a float surely holds
+_WHOLE_DIGITS = 60
+_MAX_DEPTH = 64
 
 
 def _mended(field: Field, value: Any, notes: list[str], path: str) -> Any:
@@ -246,16 +258,23 @@ def _mended_inside(field: Field, value: Any, notes: list[str], path: str) -> Any
 def _to_int(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53:  # beyond, a float has lost digits
         return int(value)
-    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
-        return int(value)
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
-        return _to_int(float(value)) if float(value).is_integer() else value
+        number = Decimal(value.strip())  # a float would round 1.0000000000000000001 to 1
+        if number.adjusted() < _WHOLE_DIGITS and number == number.to_integral_value():
+            return int(number)
     return value
 
 
 def _to_float(value: Any) -> Any:
-    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) and math.isfinite(float(value)):
-        return float(value)
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        number = Decimal(value.strip())
+        result = float(number)
+        if (
+            math.isfinite(result)
+            and (result or not number)
+            and len(number.normalize().as_tuple().digits) <= _FLOAT_DIGITS
+        ):
+            return result
     return value
 
 
@@ -274,12 +293,33 @@ def _to_container(kind: type) -> Any:
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
             return value
         try:
-            decoded = json.loads(value)
+            decoded = json.loads(value, object_pairs_hook=_object, parse_constant=_constant)
         except (ValueError, RecursionError):
             return value
-        return decoded if isinstance(decoded, kind) else value
+        return decoded if isinstance(decoded, kind) and not _too_deep(decoded) else value
 
     return convert
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a repeated key")
+    return result
+
+
+def _constant(text: str) -> Unreadable:
+    return Unreadable(text, FailureKind.TYPE_MISMATCH)
+
+
+def _too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [v for outer in level for v in (outer.values() if isinstance(outer, dict) else outer)]
+        level = [v for v in level if isinstance(v, (dict, list))]
+        if not level:
+            return False
+    return True
 
 
 _MENDERS: dict[str, Any] = {
@@ -296,5 +336,5 @@ def _mended_choice(choices: Sequence[Any], value: Any) -> Any:
     if _is_choice(value, choices) or not isinstance(value, (str, int)) or isinstance(value, bool):
         return value
     text = str(value).strip().casefold()
-    fits = [c for c in choices if not isinstance(c, bool) and str(c).casefold() == text]
+    fits = [c for c in choices if isinstance(c, (str, int)) and not isinstance(c, bool) and str(c).casefold() == text]
     return fits[0] if len(fits) == 1 else value

@@ -9,20 +9,10 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 from decidable.content import text_of
-from decidable.messages import (
-    Answer,
-    ChatRequest,
-    ChoiceAnswer,
-    ChoiceQuestion,
-    NoulAnswer,
-    NoulQuestion,
-    QuestionRequest,
-    Reply,
-    Request,
-    Usage,
-)
+from decidable.messages import ChatRequest, Reply, Request, Usage
 from decidable.providers.protocol import Capabilities
 from decidable.runtimes import Runtime
+from decidable.typed import Answer, ChoiceAnswer, ChoiceQuestion, NoulAnswer, NoulQuestion, QuestionRequest
 
 __all__ = [
     "ScriptError",

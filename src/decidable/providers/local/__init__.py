@@ -14,8 +14,9 @@ from typing import Protocol
 from decidable.content import text_of
 from decidable.errors import SettingError, UnaskableError, UnknownProviderError, did_you_mean
 from decidable.menu import NO, YES
-from decidable.messages import ChoiceAnswer, ChoiceQuestion, Question, QuestionRequest, Reply, Request
+from decidable.messages import Reply, Request
 from decidable.providers.protocol import Capabilities, SyncProvider
+from decidable.typed import ChoiceAnswer, ChoiceQuestion, Question, QuestionRequest
 
 __all__ = ["LocalProvider", "Scorer"]
 

