@@ -182,7 +182,11 @@ def _cell(figure: float | None, ours: float | None, name: str) -> str:
     if figure is None:
         return "–"
     shown = f"{figure / 1e3:.3g} ms" if figure >= 1e3 else f"{figure:.3g} us"
-    return shown if name == OURS or not ours else f"{shown} ({figure / ours:.2g}x)"
+    return shown if name == OURS or not ours else f"{shown} ({_times(figure / ours)}x)"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2g}"
 
 
 def main() -> int:

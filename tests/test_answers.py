@@ -59,6 +59,10 @@ def test_accepted_as_it_is(question, answer):
         (SCORE, ScoreAnswer(1.5, (0.25, 0.25, 0.5)), "probability-weighted"),
         (SCORE, ScoreAnswer(math.nan, (0.25, 0.25, 0.5)), "probability-weighted"),
         (SCORE, ScoreAnswer(1.25, (0.25, 0.25, 0.5), -0.1), "confidence"),
+        (SCORE, ScoreAnswer(10**400, (0.25, 0.25, 0.5)), "probability-weighted"),
+        (SCORE, ScoreAnswer("1.25", (0.25, 0.25, 0.5)), "probability-weighted"),
+        (SCORE, ScoreAnswer(True, (0.0, 1.0, 0.0)), "probability-weighted"),
+        (NOUL, NoulAnswer(10**400), "from 0 to 1"),
     ],
 )
 def test_refused_with_a_reason(question, answer, reason):

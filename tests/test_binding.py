@@ -35,6 +35,16 @@ class Row(TypedDict):
     name: str
 
 
+class Event(pydantic.BaseModel):
+    at: dt.datetime
+
+
+class Never(pydantic.BaseModel):
+    @pydantic.model_validator(mode="after")
+    def refuse(self):
+        raise ValueError("never")
+
+
 def bound(options, arguments, repair="syntax", name=None):
     menu = menu_of(options)
     return bind(Pick(name or menu.options[0].name, arguments), menu, repair)
@@ -282,6 +292,21 @@ def test_lossless_repairs(annotation, value, mended):
         (Literal["Ab", "aB"], "ab"),
         (Team, "sale"),
         (int, "9" * 200),
+        (int, "1.0000000000000000000001"),
+        (int, "4503599627370496.25"),
+        (int, "1e-999"),
+        (int, "1e999"),
+        (float, "1e-999"),
+        (float, "1.00000000000000000001"),
+        (float, 10**400),
+        (dict, '{"a": 1, "a": 2}'),
+        (dict, '{"a": NaN}'),
+        (list, "[" * 300 + "]" * 300),
+        (list, "[" * 100_000),
+        (Literal["None"] | None, "x"),
+        (dt.datetime, 1),
+        (dt.date, 20260131),
+        (Event, {"at": 1}),
     ],
 )
 def test_nothing_lossy_is_ever_mended(annotation, value):
@@ -306,3 +331,22 @@ def test_wrappers_are_taken_off_only_where_the_schema_proves_them():
     assert bound([f], {"type": "object", "properties": {"a": 1}}, "lossless").arguments == {"a": 1}
     assert bound([f], {"arguments": {"a": 1}, "other": 2}, "lossless").kind == "missing_required"
     assert bound([g], {"arguments": {"a": 1}}, "lossless").arguments == {"arguments": {"a": 1}}
+
+
+def test_a_model_without_fields_may_refuse():
+    assert bound(Never, {}).kind == "type_mismatch"
+
+
+def test_whole_numbers_may_have_many_digits_but_not_for_a_float():
+    assert value_of(int, 10**400) == 10**400
+    assert value_of(float, 10**400).kind == "type_mismatch"
+    assert value_of(int, "123456789012345678901234567890", "lossless") == 123456789012345678901234567890
+
+
+def test_a_message_can_always_be_sent_back():
+    for arguments in ({"text": ["\ud800"]}, ["\ud800"]):
+
+        def f(text: str): ...
+
+        bound([f], arguments).message.encode()
+    bound({"a": 1}, {}, name="\ud800").message.encode()

@@ -390,3 +390,198 @@ def test_depth_is_bounded_and_never_a_recursion_error():
             nested = opener * depth + "1" + closer * depth
             outcome = got(f'{{"call": "put", "args": {{"rows": [{nested}]}}}}')
             assert outcome == "no_action" or outcome[0] == "put"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"args": {GOOD} "call" "put"}}',
+        f'{{"args": {{"note": "x" "data": {GOOD}}}, "call": "put"}}',
+        f'{{"args": {{"note": oops, "data": {GOOD}',
+        f'{{"note": "say "x" y, "data": {GOOD}',
+        f'{{"arguments": {GOOD}}}',
+        f'{{"a": {{"b": {GOOD}}}}}',
+        f'{{"a": {GOOD}, "b": 1}}',
+    ],
+)
+def test_what_an_object_holds_that_is_no_pick_is_its_data(text):
+    assert got(text) in ("no_action", "truncated")
+    assert got(f"So:\n```json\n{text}\n```") in ("no_action", "truncated")
+
+
+@pytest.mark.parametrize("text", [f'["not", {GOOD}]', f"[{GOOD}, 1]", f'[{GOOD}, {{"a": 1}}]', f"So: [{GOOD}, x]"])
+def test_a_call_in_a_list_stands_alone_there(text):
+    assert got(text) == "no_action"
+
+
+def test_a_list_of_one_may_end_in_a_comma():
+    assert got(f"[{GOOD},]") == HI
+
+
+@pytest.mark.parametrize("stop", ["stop", "length", None])
+@pytest.mark.parametrize("tail", ["", ",", ", {", ", \n{"])
+def test_an_open_list_may_have_held_another_pick(tail, stop):
+    assert got(f"[{GOOD}{tail}", stop=stop) == "truncated"
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ('{"call": "put", "args": {"rows": [{"x": 1}]}', ("put", {"rows": [{"x": 1}]})),
+        ('{"decision": {"call": "put", "args": {"rows": [1]}}', ("put", {"rows": [1]})),
+        ('{"call": "put", "args": {"rows": [{"x": 1}]', "truncated"),
+        ('{"call": "put", "args": {"rows": [{"x": 1}', "truncated"),
+        ('{"call": "put", "rows": [1]', "truncated"),
+        ('<function=put>{"rows": [1]', "truncated"),
+    ],
+)
+def test_a_bracket_is_added_only_where_no_argument_can_be_lost(text, outcome):
+    assert got(text) == outcome
+    assert got(text, repair="lossless") == outcome
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<think>a <reasoning>{GOOD}</reasoning> hm, {GOOD}",
+        f"{GOOD}\n<think>wait, that is",
+        f"Well. <think>{GOOD}</think> I will not.",
+    ],
+)
+def test_reasoning_that_goes_on_concludes_nothing(text):
+    assert got(text) == "no_action"
+    assert got(text, stop="length") == "truncated"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Well. <think>[log(text="hi")]</think> I will not.',
+        '> [log(text="hi")]',
+        '- > [log(text="hi")]',
+        '```bash\n[log(text="hi")]\n```',
+        '> <function=log>{"text": "hi"}</function>',
+        f"1. > {GOOD}",
+        f"  > {GOOD}",
+        f"> He wrote:\n> ```json\n> {GOOD}\n> ```",
+        f"```bash\necho '{GOOD}'",
+    ],
+)
+def test_no_notation_is_read_out_of_reasoning_quotations_or_other_code(text):
+    assert got(text) == "no_action"
+    assert got(text, repair="lossless") == "no_action"
+
+
+def test_a_closing_fence_is_no_language():
+    assert got(f'```json\n{GOOD}\n```Done. No, rather:\n{{"call": "close"}}') == ("close", {})
+
+
+def test_the_recipient_of_one_harmony_message_is_not_that_of_the_next():
+    first = '<|start|>assistant<|channel|>commentary to=functions.log<|message|>{"text": "hi"}<|call|>'
+    last = '<|start|>assistant<|channel|>final<|message|>{"call": "close"}'
+    assert got(first) == HI
+    assert got(first + last) == "ambiguous"
+
+
+def test_a_repeated_menu_is_no_pick():
+    assert got(MENU.render()) == "ambiguous"
+    assert got("The options are:\n\n" + MENU.render()) == "ambiguous"
+    assert got(MENU.render() + f"\n\nI pick:\n{GOOD}") == HI
+    assert got(MENU.render() + '\n\nI pick:\n{"call": "close"}') == ("close", {})
+
+
+def test_an_example_gives_way_to_the_pick_with_values():
+    example = '{"call": "log", "args": {"text": "<str>"}}'
+    assert got(GOOD + example) == HI
+    assert got(example + '{"call": "close"}') == "ambiguous"
+    assert got(f'{GOOD}{{"call": "close"}}') == "ambiguous"
+    assert got(f'{{"call": "put", "args": {{"rows": []}}}}{GOOD}') == "ambiguous"
+
+
+def test_valid_json_with_escaped_backslashes_is_left_alone():
+    text = r'{"call": "log", "args": {"text": "C:\\bin\\foo and \\beta"}}'
+    for level in ("none", "syntax", "lossless"):
+        assert got(text, repair=level) == ("log", {"text": r"C:\bin\foo and \beta"})
+    assert repairs(text) == ()
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"call": "put", "args": {"rows": [007]}}',
+        '{"call": "put", "args": {"rows": [1] "x"}}',
+        '{"call": "put", "args": {"rows": [1], "note", "x": 1}}',
+        '{"call": "put", "args": {"rows": [1], "rows": [true]}}',
+        '{"call": "put", "args": {"rows": [1 2]}}',
+        '{"call": "put", "args": {"rows": [.5]}}',
+        '{"call": "put", "args": {"rows": [one]}}',
+    ],
+)
+def test_what_a_mend_would_lose_is_refused(written):
+    assert got(written) == "no_action"
+    assert got(written, repair="lossless") == "no_action"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[log(text="hi")(text="ho")]',
+        '[log(text="\\d")]',
+        "[log(text=1or 2)]",
+        '[put(rows={1: 2, "a": 3})]',
+        "[put(rows=(1,))]",
+        "[log(text=1+2j)]",
+        "[log(text=" + "(" * 5000 + ")]",
+        "[log(text=" + "-" * 15_000 + "1)]",
+        "[log(text=" + "9" * 5000 + ")]",
+        "<function=put><parameter=rows>[1]</parameter><parameter=note>x</function>",
+        "<function=log><parameter=text>a</parameter><parameter=text>b</parameter></function>",
+    ],
+)
+def test_other_notations_that_would_lose_something(text):
+    assert got(text, repair="lossless") == "no_action"
+
+
+def test_a_name_is_no_part_of_a_word():
+    menu = menu_of({"s": 1, "menu_open": 2})
+    assert bind(read('{"call": "stool"}', menu), menu, "lossless").kind == "unknown_call"
+    assert bind(read('{"call": "MenuOpen_tool"}', menu), menu, "lossless").option.name == "menu_open"
+
+
+@pytest.mark.parametrize("repair", ["none", "syntax", "lossless"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" + "9" * 5000 + "," + "[" * 100_000,
+        '{"call": "put", "args": {"n": ' + "9" * 5000 + ', "rows": ' + "[" * 100_000 + "]" * 100_000 + "}}",
+        '{"call": "' + "x" * 100_000 + '"}',
+        '{"call": "log", "args": [' + "1," * 10_000 + "1]}",
+        '{"call": "log", "args": {"' + "x" * 100_000 + '" 1}}',
+        '{"call": "log", "args": {"text": ' + "x" * 100_000 + "}}",
+        "```" + "x" * 100_000 + "\n{a",
+    ],
+)
+def test_messages_are_short_whatever_the_reply(text, repair):
+    pick = read(text, MENU, stop="stop", repair=repair)
+    failure = pick if isinstance(pick, Failure) else bind(pick, MENU, repair)
+    assert len(failure.message) < 500
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("```json\n[1, 2]\n```", [1, 2]),
+        ('```json\n[{"a": 1}]\n```', [{"a": 1}]),
+        ('```json\n[{"a": 1,},]\n```', [{"a": 1}]),
+        ('Here:\n[{"a": 1}, {"a": 2}]', [{"a": 1}, {"a": 2}]),
+        ("\ufeff[1]", [1]),
+    ],
+)
+def test_read_json_reads_arrays(text, value):
+    assert read_json(text, stop="stop") == value
+
+
+@pytest.mark.parametrize("text", ['[{"a": 1}', '[{"a": 1},', '```json\n[{"a": 1}', '{"a": 1}\n<think>or', "```\n[1, 2"])
+@pytest.mark.parametrize("stop", ["stop", "length", None])
+def test_read_json_takes_no_part_for_the_whole(text, stop):
+    assert isinstance(read_json(text, stop=stop), Failure)

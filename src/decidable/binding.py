@@ -14,7 +14,7 @@ from decidable.reading.keys import ARGUMENT_KEYS
 from decidable.reading.names import match_name
 from decidable.reading.strict import decode_whole
 from decidable.schema.field import Field
-from decidable.schema.validate import Invalid, Unreadable, validate, validate_fields
+from decidable.schema.validate import Invalid, Unreadable, clipped, validate, validate_fields
 
 __all__ = ["Choice", "bind", "check_context"]
 
@@ -48,9 +48,9 @@ def bind(pick: Pick, menu: Menu, repair: Repair = "syntax") -> Choice | Failure:
         name = match_name(pick.name, menu.index) if lossless else None
         if name is None:
             hint = did_you_mean(pick.name, tuple(menu.index), "the options are")
-            return Failure(FailureKind.UNKNOWN_CALL, f"{pick.name!r} is not on the menu; {hint}")
+            return Failure(FailureKind.UNKNOWN_CALL, f"{clipped(pick.name)} is not on the menu; {hint}")
         option = menu.index[name]
-        notes.append(f"option {pick.name!r} taken as {name!r}")
+        notes.append(f"option {clipped(pick.name)} taken as {name!r}")
     fields = option.fields
     try:
         if not fields:
@@ -91,7 +91,9 @@ def _arguments(pick: Pick, fields: tuple[Field, ...], lossless: bool, notes: lis
     if isinstance(arguments, Unreadable):
         raise Invalid(arguments.kind, "args", f"{arguments} is not a usable value")
     if not isinstance(arguments, dict):
-        shown = "send an object, not a string that holds one" if isinstance(arguments, str) else f"not {arguments!r}"
+        shown = (
+            "send an object, not a string that holds one" if isinstance(arguments, str) else f"not {clipped(arguments)}"
+        )
         raise Invalid(FailureKind.BAD_ARGS, "args", f"must be an object with {', '.join(sorted(names))}; {shown}")
     return arguments
 

@@ -26,5 +26,4 @@ def llm(prompt: ContentInput, *, runtime: Runtime | None = None, model: str | No
 
 async def async_llm(prompt: ContentInput, *, runtime: Runtime | None = None, model: str | None = None) -> str:
     """`llm` from an event loop."""
-    answer: str = await (runtime if runtime is not None else current_runtime()).async_exec(prompt, model=model)
-    return answer
+    return await (runtime if runtime is not None else current_runtime()).async_exec(prompt, model=model)

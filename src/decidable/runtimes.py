@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Self, TypedDict, TypeVar, Unpack, cast, get_args, overload
+from typing import Any, Self, TypeVar, Unpack, overload
 
 from decidable.ambient import Scope, current_scope, scope_variable
 from decidable.attempt import Repair
 from decidable.binding import Choice, check_context
 from decidable.content import Content, ContentInput, content_of, with_text
-from decidable.errors import RuntimeClosedError, SettingError, UnaskableError, UsageError, did_you_mean
-from decidable.flow.ask import Budget, Call, RetryInfo, ask
+from decidable.errors import RuntimeClosedError, UnaskableError, UsageError
+from decidable.flow.ask import Budget, Call, ask
 from decidable.flow.decide import Asker, ChatAsker, Decision, decide, until_valid
 from decidable.flow.drivers import HOST, Host, drive, drive_async
 from decidable.flow.effects import Flow, in_node
@@ -23,41 +23,11 @@ from decidable.providers.callable import CallableProvider
 from decidable.providers.protocol import Provider
 from decidable.providers.registry import resolve_provider
 from decidable.schema.signature import RUNTIME_NAMES
+from decidable.settings import ExecSettings, OnRetry, checked_count, checked_repair, checked_seconds, refuse_tools
 
-__all__ = ["OnRetry", "Runtime"]
+__all__ = ["Runtime"]
 
 R = TypeVar("R")
-OnRetry = Callable[[RetryInfo], None]
-
-TOOLSETS: Mapping[str, tuple[Any, ...]] = {"default": ()}
-"""Named groups of tools. The default one is empty: tools are off unless given."""
-
-
-class DecisionSettings(TypedDict, total=False):
-    """Keywords of the verbs in `decidable.decision`; `make` says what they mean."""
-
-    runtime: Runtime | None
-    state: Any
-    context: Mapping[str, Any] | None
-    max_retries: int
-    repair: Repair | None
-    model: str | None
-    timeout_s: float | None
-    on_retry: OnRetry | None
-
-
-class ExecSettings(TypedDict, total=False):
-    """Keywords of `Runtime.exec` that do not change what it returns."""
-
-    context: Mapping[str, Any] | None
-    model: str | None
-    tools: Iterable[Any] | None
-    toolset: str | None
-    max_retries: int
-    repair: Repair | None
-    timeout_s: float | None
-    on_retry: OnRetry | None
-    effort: str | None
 
 
 class Runtime:
@@ -102,9 +72,9 @@ class Runtime:
         budget: Budget | None = None,
         host: Host = HOST,
     ) -> None:
-        self.max_retries = _count(max_retries)
-        self.repair = _repair(repair)
-        self.timeout_s = _seconds(timeout_s)
+        self.max_retries = checked_count(max_retries)
+        self.repair = checked_repair(repair)
+        self.timeout_s = checked_seconds(timeout_s)
         self.model = model
         self.on_retry = on_retry
         self.budget = budget
@@ -197,53 +167,43 @@ class Runtime:
         """
         scope, flow = self._turn(
             content,
-            choices=choices,
-            response_format=response_format,
-            tools=tools,
-            toolset=toolset,
+            choices,
+            response_format,
             in_loop=False,
             context=context,
+            model=model,
+            tools=tools,
+            toolset=toolset,
             max_retries=max_retries,
             repair=repair,
-            model=model,
             timeout_s=timeout_s,
             on_retry=on_retry,
             effort=effort,
         )
         return _result(self.run(flow, scope))
 
+    @overload
+    async def async_exec(
+        self, content: ContentInput, *, response_format: type[R], **settings: Unpack[ExecSettings]
+    ) -> R: ...
+    @overload
+    async def async_exec(
+        self, content: ContentInput, *, response_format: Mapping[str, Any], **settings: Unpack[ExecSettings]
+    ) -> Any: ...
+    @overload
+    async def async_exec(self, content: ContentInput, *, choices: Any, **settings: Unpack[ExecSettings]) -> Any: ...
+    @overload
+    async def async_exec(self, content: ContentInput, **settings: Unpack[ExecSettings]) -> str: ...
     async def async_exec(
         self,
         content: ContentInput,
         *,
         choices: Any = None,
         response_format: Any = None,
-        context: Mapping[str, Any] | None = None,
-        model: str | None = None,
-        tools: Iterable[Any] | None = None,
-        toolset: str | None = None,
-        max_retries: int = 1,
-        repair: Repair | None = None,
-        timeout_s: float | None = None,
-        on_retry: OnRetry | None = None,
-        effort: str | None = None,
+        **settings: Unpack[ExecSettings],
     ) -> Any:
         """`exec` from an event loop: async options are awaited, sync ones run in a worker thread."""
-        scope, flow = self._turn(
-            content,
-            choices=choices,
-            response_format=response_format,
-            tools=tools,
-            toolset=toolset,
-            in_loop=True,
-            context=context,
-            max_retries=max_retries,
-            repair=repair,
-            model=model,
-            timeout_s=timeout_s,
-            on_retry=on_retry,
-            effort=effort,
-        )
+        scope, flow = self._turn(content, choices, response_format, in_loop=True, **settings)
         return _result(await self.run_async(flow, scope))
 
     # --- what decisions are made of -------------------------------------------------------------------------------
@@ -272,8 +232,8 @@ class Runtime:
         menu = menu_of(options)
         injected = _injected(menu, self, context or {}, in_loop=in_loop)
         content = prompt if type(prompt) is str else content_of(prompt)
-        retries = max_retries if type(max_retries) is int and max_retries >= 0 else _count(max_retries)
-        level = self.repair if repair is None else _repair(repair)
+        retries = max_retries if type(max_retries) is int and max_retries >= 0 else checked_count(max_retries)
+        level = self.repair if repair is None else checked_repair(repair)
         asker: Asker[Choice]
         if self.provider.capabilities.chat:
             if state is not None:
@@ -334,7 +294,7 @@ class Runtime:
         if self._closed:
             raise RuntimeClosedError(f"{self!r} was closed; make a new one")
         scope = current_scope()
-        seconds = _seconds(timeout_s) if timeout_s is not None else self.timeout_s
+        seconds = checked_seconds(timeout_s) if timeout_s is not None else self.timeout_s
         if seconds is None:
             return scope if scope.runtime is self else scope.asking(self, scope.deadline)
         deadline = self.host.clock() + seconds
@@ -354,38 +314,48 @@ class Runtime:
     def _turn(
         self,
         content: ContentInput,
-        *,
         choices: Any,
         response_format: Any,
-        tools: Iterable[Any] | None,
-        toolset: str | None,
+        *,
         in_loop: bool,
+        tools: Iterable[Any] | None = None,
+        toolset: str | None = None,
         **settings: Any,
     ) -> tuple[Scope, Flow[Any]]:
         """One turn as a flow: a decision, a typed reply, or plain text."""
-        _refuse_tools(tools, toolset)
-        if choices is not None:
-            if response_format is not None:
-                raise UsageError("give choices= or response_format=, not both; a choice can carry a payload schema")
-            return self.decision(content, choices, instruction=DECISION_FINISH_INSTRUCTION, in_loop=in_loop, **settings)
-        scope = self._scope(settings["timeout_s"])
+        refuse_tools(tools, toolset)
+        if choices is None:
+            return self._reply(content, response_format, **settings)
+        if response_format is not None:
+            raise UsageError("give choices= or response_format=, not both; a choice can carry a payload schema")
+        return self.decision(content, choices, instruction=DECISION_FINISH_INSTRUCTION, in_loop=in_loop, **settings)
+
+    def _reply(
+        self,
+        content: ContentInput,
+        response_format: Any,
+        *,
+        context: Mapping[str, Any] | None = None,
+        max_retries: int = 1,
+        repair: Repair | None = None,
+        model: str | None = None,
+        timeout_s: float | None = None,
+        on_retry: OnRetry | None = None,
+        effort: str | None = None,
+    ) -> tuple[Scope, Flow[Any]]:
+        """A reply without a menu as a flow: typed, or plain text."""
+        scope = self._scope(timeout_s)
         if not self.provider.capabilities.chat:
             raise UnaskableError(f"{self.provider!r} cannot write text; give it choices=")
-        prompt, call = content_of(content), self._call_for(scope, settings["on_retry"])
-        base = self._base(scope, settings["model"], settings["effort"])
-        max_retries, repair = _count(settings["max_retries"]), settings["repair"]
+        prompt, call = content_of(content), self._call_for(scope, on_retry)
+        base = self._base(scope, model, effort)
+        retries, level = checked_count(max_retries), self.repair if repair is None else checked_repair(repair)
         if response_format is None:
             return scope, ask(call, replace(base, messages=(Message("user", prompt),)))
         from decidable.flow.structured import SchemaAsker
 
-        asker = SchemaAsker(
-            response_format,
-            prompt,
-            max_retries=max_retries,
-            repair=self.repair if repair is None else _repair(repair),
-            base=base,
-            native=self.provider.capabilities.output_schema,
-        )
+        native = self.provider.capabilities.output_schema
+        asker = SchemaAsker(response_format, prompt, max_retries=retries, repair=level, base=base, native=native)
         return scope, _first(until_valid(call, asker))
 
 
@@ -421,33 +391,3 @@ def _injected(menu: Menu, runtime: Runtime, context: Mapping[str, Any], *, in_lo
             check_context(option, context)
         wanted = wanted or bool(spec.injected or spec.hidden)
     return {**dict.fromkeys(RUNTIME_NAMES, runtime), **context} if wanted else context
-
-
-def _refuse_tools(tools: Iterable[Any] | None, toolset: str | None) -> None:
-    if toolset is not None and toolset not in TOOLSETS:
-        raise UsageError(f"no toolset is named {toolset!r}; {did_you_mean(toolset, tuple(TOOLSETS))}")
-    if tools is not None and list(tools):
-        raise UsageError(
-            "this version runs no tools: leave tools= out, and offer what the model may do as choices=, or run the "
-            "tools in your own loop"
-        )
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise SettingError(f"max_retries counts retries, 0 or more, not {value!r}")
-    return value
-
-
-def _seconds(value: Any) -> float | None:
-    if value is None:
-        return None
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
-        raise SettingError(f"timeout_s is a number of seconds above 0, or None, not {value!r}")
-    return float(value)
-
-
-def _repair(value: Any) -> Repair:
-    if value not in get_args(Repair):
-        raise SettingError(f"repair is one of {', '.join(map(repr, get_args(Repair)))}, not {value!r}")
-    return cast("Repair", value)

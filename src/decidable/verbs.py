@@ -16,7 +16,8 @@ from decidable.default_runtime import current_runtime
 from decidable.flow.decide import Decision
 from decidable.menu import Menu
 from decidable.options import Option
-from decidable.runtimes import DecisionSettings, OnRetry, Runtime
+from decidable.runtimes import Runtime
+from decidable.settings import DecisionSettings, OnRetry
 
 if TYPE_CHECKING:
     from typing import Never
@@ -149,34 +150,11 @@ async def async_make(
 ) -> T | P | Q | dict[str, Any]: ...
 @overload
 async def async_make(prompt: ContentInput, options: _Other, **settings: Unpack[DecisionSettings]) -> Any: ...
-async def async_make(
-    prompt: ContentInput,
-    options: Any,
-    *,
-    runtime: Runtime | None = None,
-    state: Any = None,
-    context: Mapping[str, Any] | None = None,
-    max_retries: int = 1,
-    repair: Repair | None = None,
-    model: str | None = None,
-    timeout_s: float | None = None,
-    on_retry: OnRetry | None = None,
-) -> Any:
+async def async_make(prompt: ContentInput, options: Any, *, runtime: Runtime | None = None, **settings: Any) -> Any:
     """`make` from an event loop: async options are awaited, sync ones run in a worker thread."""
     __tracebackhide__ = True
     asked = runtime if runtime is not None else current_runtime()
-    scope, flow = asked.decision(
-        prompt,
-        options,
-        state=state,
-        context=context,
-        max_retries=max_retries,
-        repair=repair,
-        model=model,
-        timeout_s=timeout_s,
-        on_retry=on_retry,
-        in_loop=True,
-    )
+    scope, flow = asked.decision(prompt, options, in_loop=True, **settings)
     return (await asked.run_async(flow, scope)).result
 
 
@@ -194,33 +172,11 @@ def decide(
 ) -> Decision[T | P | Q | dict[str, Any]]: ...
 @overload
 def decide(prompt: ContentInput, options: _Other, **settings: Unpack[DecisionSettings]) -> Decision[Any]: ...
-def decide(
-    prompt: ContentInput,
-    options: Any,
-    *,
-    runtime: Runtime | None = None,
-    state: Any = None,
-    context: Mapping[str, Any] | None = None,
-    max_retries: int = 1,
-    repair: Repair | None = None,
-    model: str | None = None,
-    timeout_s: float | None = None,
-    on_retry: OnRetry | None = None,
-) -> Any:
+def decide(prompt: ContentInput, options: Any, *, runtime: Runtime | None = None, **settings: Any) -> Any:
     """`make`, but the whole record comes back: option, arguments, result, attempts, repairs, cost, probabilities."""
     __tracebackhide__ = True
     asked = runtime if runtime is not None else current_runtime()
-    scope, flow = asked.decision(
-        prompt,
-        options,
-        state=state,
-        context=context,
-        max_retries=max_retries,
-        repair=repair,
-        model=model,
-        timeout_s=timeout_s,
-        on_retry=on_retry,
-    )
+    scope, flow = asked.decision(prompt, options, **settings)
     return asked.run(flow, scope)
 
 
@@ -252,32 +208,9 @@ async def async_decide(
 async def async_decide(
     prompt: ContentInput, options: _Other, **settings: Unpack[DecisionSettings]
 ) -> Decision[Any]: ...
-async def async_decide(
-    prompt: ContentInput,
-    options: Any,
-    *,
-    runtime: Runtime | None = None,
-    state: Any = None,
-    context: Mapping[str, Any] | None = None,
-    max_retries: int = 1,
-    repair: Repair | None = None,
-    model: str | None = None,
-    timeout_s: float | None = None,
-    on_retry: OnRetry | None = None,
-) -> Any:
+async def async_decide(prompt: ContentInput, options: Any, *, runtime: Runtime | None = None, **settings: Any) -> Any:
     """`decide` from an event loop."""
     __tracebackhide__ = True
     asked = runtime if runtime is not None else current_runtime()
-    scope, flow = asked.decision(
-        prompt,
-        options,
-        state=state,
-        context=context,
-        max_retries=max_retries,
-        repair=repair,
-        model=model,
-        timeout_s=timeout_s,
-        on_retry=on_retry,
-        in_loop=True,
-    )
+    scope, flow = asked.decision(prompt, options, in_loop=True, **settings)
     return await asked.run_async(flow, scope)

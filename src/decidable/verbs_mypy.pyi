@@ -15,7 +15,7 @@ from decidable.flow.decide import Decision
 from decidable.function import AgenticFunction
 from decidable.menu import Menu
 from decidable.options import FunctionOption, Option, SchemaOption, ValueOption
-from decidable.runtimes import DecisionSettings
+from decidable.settings import DecisionSettings
 
 Plain: TypeAlias = (
     str | int | float | complex | bytes | Enum | list[Any] | dict[str, Any] | set[Any] | frozenset[Any] | None

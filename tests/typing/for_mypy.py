@@ -71,6 +71,8 @@ async def in_a_loop() -> None:
     assert_type(await decision.async_make("?", {"a": one, "b": two}), int)
     assert_type(await decision.async_make("?", {"a": later, "b": later_text}), Any)
     assert_type(await decision.async_make("?", Colour), Colour)
+    assert_type(await runtime.async_exec("?"), str)
+    assert_type(await runtime.async_exec("?", response_format=Refund), Refund)
     assert_type(await decision.async_decide("?", {"a": later}), Decision[int])
     assert_type(await decision.async_decide("?", [Refund]), Decision[Refund])
 

@@ -6,7 +6,7 @@ Rules: valid JSON is never mended; a mend loses nothing; nothing is invented; on
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from decidable.attempt import Failure, FailureKind, Pick, Repair
@@ -16,8 +16,9 @@ from decidable.reading.dialects import dialect_picks
 from decidable.reading.keys import call_key
 from decidable.reading.names import label_in
 from decidable.reading.scan import Found, Scan, outside, scan
-from decidable.reading.shapes import fingerprint, is_copied, picks_of
-from decidable.reading.strict import decode_whole
+from decidable.reading.shapes import fingerprint, has_placeholder, is_copied, picks_of
+from decidable.reading.strict import NotJson, decode_at, decode_whole
+from decidable.reading.tolerant import Broken, Open, TolerantParser
 
 __all__ = ["read", "read_json"]
 
@@ -60,18 +61,51 @@ def read_json(text: str, *, stop: StopReason | None = None, repair: Repair = "sy
     stripped = text.strip()
     if not stripped:
         return _nothing(stop, FailureKind.EMPTY, "the reply is empty")
+    if repair != "none":
+        stripped = stripped.removeprefix("\ufeff").lstrip()
     try:
         return decode_whole(stripped)
     except ValueError:
         pass
-    walked = scan(stripped, stop) if repair != "none" else Scan()
-    if walked.cut or (stop == "length" and not walked.found):
+    if repair == "none":
+        return _nothing(stop, FailureKind.NO_ACTION, "the reply is not JSON")
+    return _searched_json(stripped, stop, scan(stripped, stop))
+
+
+def _searched_json(text: str, stop: StopReason | None, walked: Scan) -> Any:
+    if walked.cut:
         return _truncated()
-    if len(walked.found) == 1 or (walked.found and _concludes(walked.found, stripped)):
+    if walked.problem is not None:
+        return _nothing(stop, FailureKind.NO_ACTION, walked.problem)
+    if (array := _array(text, walked)) is not None:
+        return array
+    if len(walked.found) == 1 or (walked.found and _concludes(walked.found, text)):
         return walked.found[-1].value
     if walked.found:
         return Failure(FailureKind.AMBIGUOUS, f"the reply holds {len(walked.found)} JSON objects; send exactly one")
-    return Failure(FailureKind.NO_ACTION, walked.problem or "the reply holds no JSON object")
+    return _nothing(stop, FailureKind.NO_ACTION, "the reply holds no JSON object")
+
+
+_ARRAY = re.compile(r"(?:^|```\w{0,20})[ \t]*+(?=\[)", re.MULTILINE)
+_ARRAY_ENDS = re.compile(r"\s*+(?:```|\Z)")
+_ARRAYS = 8  # places where an array is looked for, so that many brackets cost no more than a few
+
+
+def _array(text: str, walked: Scan) -> list[Any] | None:
+    """The array that is all the JSON of the reply: the scan looks for objects, and finds what an array holds."""
+    for place in islice(_ARRAY.finditer(outside(text, walked)), _ARRAYS):
+        parser = TolerantParser(text, place.end(), len(text))
+        try:
+            value, end = decode_at(text, place.end(), len(text))
+        except NotJson:
+            try:
+                value = parser.parse()
+            except (Broken, Open):
+                continue
+            end = parser.position
+        if _ARRAY_ENDS.match(text, end) and all(place.end() < f.start and f.end < end for f in walked.found):
+            return list(value)
+    return None
 
 
 def _whole(text: str, repair: Repair) -> Any:
@@ -114,10 +148,13 @@ def _searched(text: str, menu: Menu, stop: StopReason | None, repair: Repair, wa
 
 def _chosen(picks: list[Pick], text: str, menu: Menu) -> Pick | Failure:
     """The pick that counts: the only one, several that say the same, or the one that ends the reply on its own."""
+    if len(picks) > 1 and not (picks := _without_menu(picks, text, menu)):
+        return Failure(FailureKind.AMBIGUOUS, "the reply repeats the menu; make exactly one pick")
     pick = picks[-1]
     if len(picks) > 1 and len({fingerprint(p) for p in picks}) > 1 and not _concludes(picks, text):
-        own = [p for p in picks if not is_copied(p, menu)]
-        if len({fingerprint(p) for p in own}) != 1 or any(a.start == b.start for a, b in pairwise(picks)):
+        own = [p for p in picks if not has_placeholder(p.arguments)]
+        side_by_side = any(a.start == b.start for a, b in pairwise(picks))
+        if side_by_side or len({fingerprint(p) for p in own}) != 1 or is_copied(own[0], menu):
             return _ambiguous([p.name for p in picks])
         pick = own[0]
     if pick.end - pick.start < len(text) and _AROUND not in pick.repairs:
@@ -125,6 +162,13 @@ def _chosen(picks: list[Pick], text: str, menu: Menu) -> Pick | Failure:
     return pick
 
 
+def _without_menu(picks: list[Pick], text: str, menu: Menu) -> list[Pick]:
+    """`picks` without the example calls of a menu that the reply repeats: its last line concludes nothing."""
+    copied = [p for p in picks if _MENU_LINE.search(text, max(0, p.start - 80), p.start) and is_copied(p, menu)]
+    return picks if len(copied) < 2 else [p for p in picks if p not in copied]
+
+
+_MENU_LINE = re.compile(r"\n[ \t>*-]{0,40}Call:[ \t]*+\Z|\ACall:[ \t]*+\Z")
 _NOTHING_AFTER = re.compile(r"(?:[\s`*_.;!)}\]]|</?[\w|:-]{1,40}+>|<\|\w{1,40}+\|>)*+\Z")
 _PROSE = re.compile(r"[^\W\d_]{2,}")
 _FENCE = re.compile(r"```\w*|</?\w{1,40}>|<\|\w{1,40}\|>")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from decidable.attempt import Failure, FailureKind
@@ -77,7 +76,7 @@ def _score_problem(question: ScoreQuestion, answer: ScoreAnswer) -> str | None:
     if problem is not None:
         return problem
     mean = sum(level * p for level, p in enumerate(answer.probabilities))
-    if not math.isfinite(answer.score) or abs(mean - answer.score) > SCORE_TOLERANCE:
+    if not _is_between(answer.score, len(answer.probabilities)) or abs(mean - answer.score) > SCORE_TOLERANCE:
         return "its score is not the probability-weighted level"
     return None
 
@@ -91,4 +90,8 @@ def _mass_problem(probabilities: tuple[float, ...]) -> str | None:
 
 
 def _is_probability(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+    return _is_between(value, 1)
+
+
+def _is_between(value: object, most: int) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most

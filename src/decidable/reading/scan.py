@@ -180,7 +180,7 @@ class _Scanner:
             return end
         close = self.text.find("```", language.end())
         if close < 0 and _OBJECT.search(self.text, language.end()):
-            self.result.problem = f"it ends in an unclosed code block of {language[1]}"
+            self.result.problem = f"it ends in an unclosed code block of {language[1][:40]}"
         close = close + 3 if close >= 0 else len(self.text)
         self.result.skipped.append((start, close))
         return close
@@ -252,7 +252,7 @@ class _Scanner:
         after = rest.end() if rest else found[-1].end
         if text.endswith("{", 0, self.limit):
             self.result.cut = True
-        if after < len(text) and "," not in text[found[-1].end : after]:
+        if after < len(text) and (text[after] == "]" or "," not in text[found[-1].end : after]):
             return
         while first > 0 and text[found[first - 1].end : found[first].start].strip() == ",":
             first -= 1

@@ -12,7 +12,7 @@ from decidable.reading.keys import ARGUMENT_KEYS, call_key, names_another
 from decidable.reading.scan import Found
 from decidable.schema.field import PLACEHOLDERS, placeholder
 
-__all__ = ["fingerprint", "is_copied", "picks_of"]
+__all__ = ["fingerprint", "has_placeholder", "is_copied", "picks_of"]
 
 _ENVELOPE_KEYS = frozenset({"function", "tool_call", "tool_calls", "function_call"})
 _ENVELOPES = 3  # {"tool_calls": [{"function": {...}}]}
@@ -77,7 +77,7 @@ def fingerprint(pick: Pick) -> tuple[str, str]:
 
 def is_copied(pick: Pick, menu: Menu) -> bool:
     """Whether a pick says nothing that the menu does not say: its own example call, or a part of it."""
-    if _has_placeholder(pick.arguments):
+    if has_placeholder(pick.arguments):
         return True
     option = menu.index.get(pick.name)
     if option is None or not isinstance(pick.arguments or {}, dict):
@@ -86,7 +86,7 @@ def is_copied(pick: Pick, menu: Menu) -> bool:
     return all(key in shown and repr(shown[key]) == repr(value) for key, value in (pick.arguments or {}).items())
 
 
-def _has_placeholder(value: Any) -> bool:
+def has_placeholder(value: Any) -> bool:
     """Whether a menu's own placeholder stands somewhere in `value`."""
     todo = [value]
     while todo:

@@ -15,7 +15,7 @@ from typing import Any
 from decidable.attempt import FailureKind
 from decidable.schema.field import PLACEHOLDERS, Field
 
-__all__ = ["Invalid", "Unreadable", "validate", "validate_fields"]
+__all__ = ["Invalid", "Unreadable", "clipped", "validate", "validate_fields"]
 
 
 class Invalid(Exception):  # noqa: N818 - a signal between these two modules, never seen by a user
@@ -101,7 +101,8 @@ def validate(field: Field, value: Any, *, lossless: bool, notes: list[str], path
         return None
     parser = field.parser
     if lossless:
-        value = _mended(field, value, notes, path)
+        texts = parser is None or not parser.checks or '"format"' not in json.dumps(getattr(parser, "schema", None))
+        value = _mended(field, value, notes, path, texts=texts)
     if parser is not None and parser.checks:
         _refuse_placeholders(value, path)
         return parser.parse(value, path)
@@ -138,7 +139,7 @@ def _inside(field: Field, value: Any, *, lossless: bool, notes: list[str], path:
     return value
 
 
-def _is_finite(value: float) -> bool:
+def _is_finite(value: Any) -> bool:
     """Whether `value`, which may be an int of any size, is a number to floating-point arithmetic."""
     try:
         return math.isfinite(value)
@@ -164,6 +165,12 @@ def _kind_of(value: Any) -> str:
         if isinstance(value, python) and (kind == "bool" or not isinstance(value, bool)):
             return _JSON_NAMES[kind].split(" ", 1)[-1] if kind != "bool" else "the boolean"
     return "the value"
+
+
+def clipped(value: Any, limit: int = 80) -> str:
+    """`value` as Python shows it, short enough for a message that goes back to the model."""
+    text = repr(value[:limit] if isinstance(value, (str, list)) else value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def _shown(value: Any, limit: int = 80) -> str:
@@ -217,20 +224,29 @@ _WHOLE_DIGITS = 60
 _MAX_DEPTH = 64
 
 
-def _mended(field: Field, value: Any, notes: list[str], path: str) -> Any:
-    """`value`, or what it says in the declared type, when that loses nothing."""
-    mended = _MENDERS[field.type](value) if field.type in _MENDERS else value
+def _mended(field: Field, value: Any, notes: list[str], path: str, *, texts: bool) -> Any:
+    """`value`, or what it says in the declared type, when that loses nothing.
+
+    `texts` says whether a number may become a text: not where a text is a date, which reads "1" as a second of 1970.
+    """
+    mended = value
+    if field.type in _MENDERS and (texts or field.type != "str"):
+        mended = _MENDERS[field.type](value)
     if field.choices:
         mended = _mended_choice(field.choices, mended)
     if mended is not value and not (mended == value and type(mended) is type(value)):
         notes.append(f"{path}: {_shown(value, 40)} taken as {_shown(mended, 40)}")
     if field.parser is not None and field.parser.checks:
-        return _mended_inside(field, mended, notes, path)
+        return _mended_inside(field, mended, notes, path, texts=texts)
     return mended
 
 
-def _mended_inside(field: Field, value: Any, notes: list[str], path: str) -> Any:
+def _mended_inside(field: Field, value: Any, notes: list[str], path: str, *, texts: bool) -> Any:
     """A parser validates the whole at once, so the parts are mended before it sees them."""
+
+    def part(sub: Field, inner: Any, where: str) -> Any:
+        return _mended_inside(sub, _mended(sub, inner, notes, where, texts=texts), notes, where, texts=texts)
+
     if isinstance(value, dict) and field.fields is not None:
         known = {f.name: f for f in field.fields}
         result: dict[str, Any] = {}
@@ -243,15 +259,10 @@ def _mended_inside(field: Field, value: Any, notes: list[str], path: str) -> Any
             elif inner is None and sub.nullable:
                 result[key] = None
             else:
-                where = f"{path}.{key}"
-                result[key] = _mended_inside(sub, _mended(sub, inner, notes, where), notes, where)
+                result[key] = part(sub, inner, f"{path}.{key}")
         return result
     if isinstance(value, list) and field.items is not None:
-        item = field.items
-        return [
-            _mended_inside(item, _mended(item, v, notes, f"{path}[{i}]"), notes, f"{path}[{i}]")
-            for i, v in enumerate(value)
-        ]
+        return [part(field.items, v, f"{path}[{i}]") for i, v in enumerate(value)]
     return value
 
 
