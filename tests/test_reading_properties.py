@@ -19,7 +19,10 @@ settings.register_profile("reading", deadline=None, derandomize=True, max_exampl
 settings.load_profile("reading")
 
 names = st.text("abcdefghijABC_-", min_size=1, max_size=8).filter(lambda s: s.strip())
-strings = st.text(max_size=20).filter(lambda s: s not in PLACEHOLDERS and not any("\ud800" <= c <= "\udfff" for c in s))
+# A backspace or form feed before a letter is read as the backslash that "\\beta" lost: corpus case B15.
+strings = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\b\f"), max_size=20).filter(
+    lambda s: s not in PLACEHOLDERS
+)
 scalars = {"str": strings, "int": st.integers(-(10**12), 10**12), "bool": st.booleans()}
 scalars["float"] = st.floats(allow_nan=False, allow_infinity=False, width=32)
 TYPES = {"str": str, "int": int, "bool": bool, "float": float}

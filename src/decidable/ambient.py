@@ -24,7 +24,7 @@ class Recorder(Protocol):
         """Close a node."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Frame:
     """One call of an agentic function.
 
@@ -43,7 +43,7 @@ class Frame:
     parent: Frame | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Scope:
     """The ambient state of one context."""
 

@@ -44,7 +44,7 @@ class FailureKind(StrEnum):
     """Too close to call."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Failure:
     """A reply that cannot be acted on, and what to tell the model about it."""
 
@@ -52,7 +52,7 @@ class Failure:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Pick:
     """What a reply says, before anything is checked against the menu.
 
@@ -73,7 +73,7 @@ class Pick:
     beside: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
     """One reply that did not hold.
 

@@ -19,7 +19,7 @@ from decidable.schema.validate import Invalid, Unreadable, clipped, validate, va
 __all__ = ["Choice", "bind", "check_context"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Choice:
     """A pick that held.
 

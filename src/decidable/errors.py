@@ -209,11 +209,15 @@ class Unsure(DecisionError):  # noqa: N818 - an outcome that the caller asked fo
         self.margin = margin
 
 
+_MANY = 50  # comparing costs 2 us a name, so of many only those with the same first letter are compared
+
+
 def did_you_mean(name: Any, known: Sequence[str], label: str = "known") -> str:
     """The tail of an error about a name: close names if there are any, else what is known."""
     from difflib import get_close_matches  # costs an import that a program without mistakes never needs
 
-    close = get_close_matches(name, known, n=3, cutoff=0.6) if isinstance(name, str) else []
+    likely = known if len(known) <= _MANY else [k for k in known if k[:1].casefold() == str(name)[:1].casefold()]
+    close = get_close_matches(name, likely, n=3, cutoff=0.6) if isinstance(name, str) else []
     if close:
         return "did you mean " + " or ".join(repr(c) for c in close) + "?"
     shown = ", ".join(repr(k) for k in known[:20]) or "none"

@@ -45,7 +45,9 @@ class Menu:
         if self._text is None:
             self._text = "\n\n".join(
                 [
-                    _with_fields(option) if option.fields else _without_fields(option.name, option.description)
+                    _with_fields(option.name, option.description, option.fields)
+                    if option.fields
+                    else _without_fields(option.name, option.description)
                     for option in self.options
                 ]
             )
@@ -139,26 +141,21 @@ def _without_fields(name: str, description: str) -> str:
     return f'{_plain(name)}(){_about(description)}\n    Call: {{"call": {quoted(name)}}}'
 
 
-def _with_fields(option: Option[Any]) -> str:
-    signature, breakdown, arguments = _texts(option.fields)
-    name = option.name
+@lru_cache(maxsize=2048)
+def _with_fields(name: str, description: str, fields: tuple[Field, ...]) -> str:
+    """An option with arguments; kept, since a function's fields are the same objects every time."""
+    signature = ", ".join([_parameter(field) for field in fields])
+    breakdown = "".join([f"\n    - {line}" for field in fields for line in _explained(field, field.name)])
+    shown = {f.name: placeholder(f) if f.required else f.default for f in fields if f.required or _default_text(f)}
+    arguments = dumps(shown, **_JSON)  # type: ignore[arg-type]
     return (
-        f"{_plain(name)}({signature}){_about(option.description)}{breakdown}"
+        f"{_plain(name)}({signature}){_about(description)}{breakdown}"
         f'\n    Call: {{"call": {quoted(name)}, "args": {arguments}}}'
     )
 
 
 def _about(description: str) -> str:
     return f"\n    {_indented(description)}" if description else ""
-
-
-@lru_cache(maxsize=2048)
-def _texts(fields: tuple[Field, ...]) -> tuple[str, str, str]:
-    """Signature, breakdown and placeholder arguments; kept, since a function's fields never change."""
-    signature = ", ".join([_parameter(field) for field in fields])
-    breakdown = "".join([f"\n    - {line}" for field in fields for line in _explained(field, field.name)])
-    shown = {f.name: placeholder(f) if f.required else f.default for f in fields if f.required or _default_text(f)}
-    return signature, breakdown, dumps(shown, **_JSON)  # type: ignore[arg-type]
 
 
 def _parameter(field: Field) -> str:

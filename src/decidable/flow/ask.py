@@ -22,7 +22,7 @@ LONGEST_DELAY_S = 60.0
 """A wait that the provider did not ask for is never longer."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RetryInfo:
     """What `on_retry` is told before the wait.
 

@@ -28,7 +28,7 @@ Origin: TypeAlias = Literal["model", "logprobs", "votes", "none"]
 """Where probabilities come from: a decision model, token log-probabilities, votes, or nowhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Decision(Generic[T_co]):
     """The whole record of one decision.
 

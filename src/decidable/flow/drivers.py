@@ -25,7 +25,7 @@ async def _sleep_async(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Host:
     """Where a driver gets time and chance from; tests give their own."""
 

@@ -10,7 +10,7 @@ from decidable.messages import Reply, Request
 __all__ = ["Capabilities", "Provider", "SyncProvider"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Capabilities:
     """What a provider can do.
 

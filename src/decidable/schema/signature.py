@@ -22,7 +22,7 @@ RUNTIME_NAMES = ("runtime", "exec_runtime", "review_runtime")
 """Parameters of these names are never shown to a model; they receive the ambient runtime."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FunctionSpec:
     """A function as an option or a tool.
 

@@ -18,7 +18,7 @@ __all__ = ["Node", "Status", "Trace", "trace"]
 Status: TypeAlias = Literal["running", "done", "error", "cancelled"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Node:
     """One thing that happened; complete once its status is not ``"running"``.
 
