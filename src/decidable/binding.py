@@ -11,7 +11,6 @@ from decidable.errors import OptionError, did_you_mean
 from decidable.menu import Menu
 from decidable.options import FunctionOption, Option, SchemaOption
 from decidable.reading.keys import ARGUMENT_KEYS
-from decidable.reading.names import match_name
 from decidable.reading.strict import decode_whole
 from decidable.schema.field import Field
 from decidable.schema.validate import Invalid, Unreadable, clipped, validate, validate_fields
@@ -45,7 +44,7 @@ def bind(pick: Pick, menu: Menu, repair: Repair = "syntax") -> Choice | Failure:
     notes: list[str] = []
     option = menu.index.get(pick.name)
     if option is None:
-        name = match_name(pick.name, menu.index) if lossless else None
+        name = _respelled(pick.name, menu) if lossless else None
         if name is None:
             hint = did_you_mean(pick.name, tuple(menu.index), "the options are")
             return Failure(FailureKind.UNKNOWN_CALL, f"{clipped(pick.name)} is not on the menu; {hint}")
@@ -73,6 +72,12 @@ def _checked(option: Option[Any], arguments: dict[str, Any], lossless: bool, not
         whole = Field("", "dict", fields=option.fields, parser=option.parser)
         return {"": validate(whole, arguments, lossless=lossless, notes=notes, path="")}
     return validate_fields(option.fields, arguments, lossless=lossless, notes=notes)
+
+
+def _respelled(name: str, menu: Menu) -> str | None:
+    from decidable.reading.names import match_name  # only a lossless reading needs it
+
+    return match_name(name, menu.index)
 
 
 def _arguments(pick: Pick, fields: tuple[Field, ...], lossless: bool, notes: list[str]) -> dict[str, Any]:

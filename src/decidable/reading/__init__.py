@@ -1,28 +1,22 @@
 """From a reply's text to the one pick it makes, or a typed reason why it makes none.
 
-Rules: valid JSON is never mended; a mend loses nothing; nothing is invented; one pick, or none.
+Rules: valid JSON is never mended; a mend loses nothing; nothing is invented; one pick, or none. A reply that is nothing
+but its pick is read here; `search` is for all others, and imported when one comes.
 """
 
 from __future__ import annotations
 
-import re
-from itertools import islice, pairwise
 from typing import Any
 
 from decidable.attempt import Failure, FailureKind, Pick, Repair
 from decidable.menu import Menu
 from decidable.messages import StopReason
-from decidable.reading.dialects import dialect_picks
+from decidable.reading.failures import declined, nothing
 from decidable.reading.keys import call_key
-from decidable.reading.names import label_in
-from decidable.reading.scan import Found, Scan, outside, scan
-from decidable.reading.shapes import fingerprint, has_placeholder, is_copied, picks_of
-from decidable.reading.strict import NotJson, decode_at, decode_whole
-from decidable.reading.tolerant import Broken, Open, TolerantParser
+from decidable.reading.shapes import Found, picks_of
+from decidable.reading.strict import decode_whole
 
 __all__ = ["read", "read_json"]
-
-_AROUND = "text around the JSON"
 
 
 def read(text: str, menu: Menu, *, stop: StopReason | None = None, repair: Repair = "syntax") -> Pick | Failure:
@@ -40,27 +34,33 @@ def read(text: str, menu: Menu, *, stop: StopReason | None = None, repair: Repai
         raises on any text. Takes time linear in its length.
     """
     if stop in ("refusal", "content_filter"):
-        return Failure(FailureKind.REFUSAL, "the model declined to answer" + (f": {_head(text)}" if text else ""))
+        return declined(text)
     stripped = text.strip()
     if not stripped:
-        return _nothing(stop, FailureKind.EMPTY, "the reply is empty")
+        return nothing(stop, FailureKind.EMPTY, "the reply is empty")
     whole = _whole(stripped, repair)
     if whole is not None and (repair != "none" or call_key(whole) is not None):
         picks = picks_of(Found(whole, 0, len(stripped)), menu.index)
+        if len(picks) == 1:
+            return picks[0]
         if picks:
-            return _chosen(picks, stripped, menu)
+            from decidable.reading.search import chosen
+
+            return chosen(picks, stripped, menu)
     if repair == "none":
-        return _nothing(stop, FailureKind.NO_ACTION, "the reply is not one JSON object with a 'call'")
-    return _searched(stripped, menu, stop, repair, scan(stripped, stop) if whole is None else Scan())
+        return nothing(stop, FailureKind.NO_ACTION, "the reply is not one JSON object with a 'call'")
+    from decidable.reading.search import searched  # its patterns cost 8 ms, which many a program never needs
+
+    return searched(stripped, menu, stop, repair, is_json=whole is not None)
 
 
 def read_json(text: str, *, stop: StopReason | None = None, repair: Repair = "syntax") -> Any:
     """The JSON object or array that a reply ends in, for a reply without a menu; a `Failure` if there is none."""
     if stop in ("refusal", "content_filter"):
-        return Failure(FailureKind.REFUSAL, "the model declined to answer" + (f": {_head(text)}" if text else ""))
+        return declined(text)
     stripped = text.strip()
     if not stripped:
-        return _nothing(stop, FailureKind.EMPTY, "the reply is empty")
+        return nothing(stop, FailureKind.EMPTY, "the reply is empty")
     if repair != "none":
         stripped = stripped.removeprefix("\ufeff").lstrip()
     try:
@@ -68,44 +68,10 @@ def read_json(text: str, *, stop: StopReason | None = None, repair: Repair = "sy
     except ValueError:
         pass
     if repair == "none":
-        return _nothing(stop, FailureKind.NO_ACTION, "the reply is not JSON")
-    return _searched_json(stripped, stop, scan(stripped, stop))
+        return nothing(stop, FailureKind.NO_ACTION, "the reply is not JSON")
+    from decidable.reading.search import searched_json
 
-
-def _searched_json(text: str, stop: StopReason | None, walked: Scan) -> Any:
-    if walked.cut:
-        return _truncated()
-    if walked.problem is not None:
-        return _nothing(stop, FailureKind.NO_ACTION, walked.problem)
-    if (array := _array(text, walked)) is not None:
-        return array
-    if len(walked.found) == 1 or (walked.found and _concludes(walked.found, text)):
-        return walked.found[-1].value
-    if walked.found:
-        return Failure(FailureKind.AMBIGUOUS, f"the reply holds {len(walked.found)} JSON objects; send exactly one")
-    return _nothing(stop, FailureKind.NO_ACTION, "the reply holds no JSON object")
-
-
-_ARRAY = re.compile(r"(?:^|```\w{0,20})[ \t]*+(?=\[)", re.MULTILINE)
-_ARRAY_ENDS = re.compile(r"\s*+(?:```|\Z)")
-_ARRAYS = 8  # places where an array is looked for, so that many brackets cost no more than a few
-
-
-def _array(text: str, walked: Scan) -> list[Any] | None:
-    """The array that is all the JSON of the reply: the scan looks for objects, and finds what an array holds."""
-    for place in islice(_ARRAY.finditer(outside(text, walked)), _ARRAYS):
-        parser = TolerantParser(text, place.end(), len(text))
-        try:
-            value, end = decode_at(text, place.end(), len(text))
-        except NotJson:
-            try:
-                value = parser.parse()
-            except (Broken, Open):
-                continue
-            end = parser.position
-        if _ARRAY_ENDS.match(text, end) and all(place.end() < f.start and f.end < end for f in walked.found):
-            return list(value)
-    return None
+    return searched_json(stripped, stop)
 
 
 def _whole(text: str, repair: Repair) -> Any:
@@ -123,85 +89,3 @@ def _whole(text: str, repair: Repair) -> Any:
     if repair == "none":
         return value if isinstance(value, dict) else None
     return value if isinstance(value, (dict, list)) else None
-
-
-def _searched(text: str, menu: Menu, stop: StopReason | None, repair: Repair, walked: Scan) -> Pick | Failure:
-    if walked.cut:
-        return _truncated()
-    if walked.problem is not None:
-        return _nothing(stop, FailureKind.NO_ACTION, walked.problem)
-    picks = [pick for found in walked.found for pick in picks_of(found, menu.index)]
-    if picks:
-        return _chosen(picks, text, menu)
-    if repair == "lossless":
-        visible = outside(text, walked)
-        picks = dialect_picks(visible, menu)
-        if picks:
-            return _chosen(picks, text, menu)
-        names = label_in(visible, menu)
-        if len(set(names)) > 1:
-            return _ambiguous(names)
-        if names:
-            return _truncated() if stop == "length" else Pick(names[0], {}, ("a bare name",), 0, len(text))
-    return _nothing(stop, FailureKind.NO_ACTION, "the reply holds no pick")
-
-
-def _chosen(picks: list[Pick], text: str, menu: Menu) -> Pick | Failure:
-    """The pick that counts: the only one, several that say the same, or the one that ends the reply on its own."""
-    if len(picks) > 1 and not (picks := _without_menu(picks, text, menu)):
-        return Failure(FailureKind.AMBIGUOUS, "the reply repeats the menu; make exactly one pick")
-    pick = picks[-1]
-    if len(picks) > 1 and len({fingerprint(p) for p in picks}) > 1 and not _concludes(picks, text):
-        own = [p for p in picks if not has_placeholder(p.arguments)]
-        side_by_side = any(a.start == b.start for a, b in pairwise(picks))
-        if side_by_side or len({fingerprint(p) for p in own}) != 1 or is_copied(own[0], menu):
-            return _ambiguous([p.name for p in picks])
-        pick = own[0]
-    if pick.end - pick.start < len(text) and _AROUND not in pick.repairs:
-        return Pick(pick.name, pick.arguments, (*pick.repairs, _AROUND), pick.start, pick.end, pick.beside)
-    return pick
-
-
-def _without_menu(picks: list[Pick], text: str, menu: Menu) -> list[Pick]:
-    """`picks` without the example calls of a menu that the reply repeats: its last line concludes nothing."""
-    copied = [p for p in picks if _MENU_LINE.search(text, max(0, p.start - 80), p.start) and is_copied(p, menu)]
-    return picks if len(copied) < 2 else [p for p in picks if p not in copied]
-
-
-_MENU_LINE = re.compile(r"\n[ \t>*-]{0,40}Call:[ \t]*+\Z|\ACall:[ \t]*+\Z")
-_NOTHING_AFTER = re.compile(r"(?:[\s`*_.;!)}\]]|</?[\w|:-]{1,40}+>|<\|\w{1,40}+\|>)*+\Z")
-_PROSE = re.compile(r"[^\W\d_]{2,}")
-_FENCE = re.compile(r"```\w*|</?\w{1,40}>|<\|\w{1,40}\|>")
-_LEAD = re.compile(r"[\s`*_>#\-\d.()]*+(?:json|<[\w|=.\s]{1,60}>)?+\s*+(?:[^{}\[\]\n]{0,200}:[\s`*_]*+)?\Z")
-
-
-def _concludes(items: list[Any], text: str) -> bool:
-    """Whether the last of `items` stands on its own at the end, with prose between it and the one before."""
-    last, previous = items[-1], items[-2]
-    if last.start < previous.end or not _NOTHING_AFTER.match(text, last.end):
-        return False
-    between = _FENCE.sub(" ", text[previous.end : last.start])
-    line = max(text.rfind("\n", 0, last.start) + 1, last.start - 400)
-    if line < previous.end or not _PROSE.search(between):
-        return False
-    return _LEAD.match(text[line : last.start]) is not None
-
-
-def _ambiguous(names: list[str]) -> Failure:
-    named = ", ".join(repr(_head(name, 60)) for name in list(dict.fromkeys(names))[:10])
-    return Failure(FailureKind.AMBIGUOUS, f"the reply makes {len(names)} picks ({named}); make exactly one")
-
-
-def _truncated() -> Failure:
-    return Failure(
-        FailureKind.TRUNCATED, "the reply was cut off before its pick was complete; answer with the JSON object only"
-    )
-
-
-def _nothing(stop: StopReason | None, kind: FailureKind, message: str) -> Failure:
-    return _truncated() if stop == "length" else Failure(kind, message)
-
-
-def _head(text: str, limit: int = 200) -> str:
-    text = " ".join(text[: limit * 2].split())
-    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -13,21 +13,11 @@ from typing import Any
 
 from decidable.messages import StopReason
 from decidable.reading.keys import ARGUMENT_KEYS, call_key
+from decidable.reading.shapes import Found
 from decidable.reading.strict import NotJson, decode_at
 from decidable.reading.tolerant import Broken, Open, TolerantParser
 
-__all__ = ["Found", "Scan", "outside", "scan"]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """An object in the reply; `name` is set where the text around it, not the object, names the pick."""
-
-    value: Any
-    start: int
-    end: int
-    repairs: tuple[str, ...] = ()
-    name: str | None = None
+__all__ = ["Scan", "outside", "scan"]
 
 
 @dataclass(slots=True)

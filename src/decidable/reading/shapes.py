@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container
+from dataclasses import dataclass
 from typing import Any
 
 from decidable.attempt import Pick
 from decidable.menu import Menu
 from decidable.reading.keys import ARGUMENT_KEYS, call_key, names_another
-from decidable.reading.scan import Found
 from decidable.schema.field import PLACEHOLDERS, placeholder
 
-__all__ = ["fingerprint", "has_placeholder", "is_copied", "picks_of"]
+__all__ = ["Found", "fingerprint", "has_placeholder", "is_copied", "picks_of"]
 
 _ENVELOPE_KEYS = frozenset({"function", "tool_call", "tool_calls", "function_call"})
 _ENVELOPES = 3  # {"tool_calls": [{"function": {...}}]}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """An object in the reply; `name` is set where the text around it, not the object, names the pick."""
+
+    value: Any
+    start: int
+    end: int
+    repairs: tuple[str, ...] = ()
+    name: str | None = None
 
 
 def picks_of(found: Found, names: Container[str]) -> list[Pick]:

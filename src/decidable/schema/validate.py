@@ -9,11 +9,13 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from decidable.attempt import FailureKind
 from decidable.schema.field import PLACEHOLDERS, Field
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 __all__ = ["Invalid", "Unreadable", "clipped", "validate", "validate_fields"]
 
@@ -266,11 +268,17 @@ def _mended_inside(field: Field, value: Any, notes: list[str], path: str, *, tex
     return value
 
 
+def _decimal(text: str) -> Decimal:
+    from decimal import Decimal  # only a mend needs it
+
+    return Decimal(text)
+
+
 def _to_int(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53:  # beyond, a float has lost digits
         return int(value)
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
-        number = Decimal(value.strip())  # a float would round 1.0000000000000000001 to 1
+        number = _decimal(value.strip())  # a float would round 1.0000000000000000001 to 1
         if number.adjusted() < _WHOLE_DIGITS and number == number.to_integral_value():
             return int(number)
     return value
@@ -278,7 +286,7 @@ def _to_int(value: Any) -> Any:
 
 def _to_float(value: Any) -> Any:
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
-        number = Decimal(value.strip())
+        number = _decimal(value.strip())
         result = float(number)
         if (
             math.isfinite(result)
