@@ -332,3 +332,24 @@ def test_the_proxy_says_what_it_is():
     assert repr(runtime) == "<the ambient runtime>"
     with use_runtime(scripted()):
         assert runtime.provider.name == "scripted"
+
+
+@pytest.mark.parametrize("wrong", [int, 3, "name"])
+def test_what_is_no_function(wrong):
+    with pytest.raises(TypeError, match="decorates a function"):
+        agentic_function(wrong)
+
+
+@pytest.mark.parametrize(
+    ("described", "message"),
+    [
+        ({"x": {}}, "no parameter 'x'.*'order'"),
+        ({"order": "the order"}, "must be a mapping"),
+        ({"order": {"option": ["a"]}}, "unknown key 'option'; did you mean 'options'"),
+    ],
+)
+def test_input_is_checked_where_it_is_written(described, message):
+    with pytest.raises(TypeError, match=message):
+
+        @agentic_function(input=described)
+        def f(order: str): ...

@@ -258,3 +258,43 @@ def test_a_decision_model_reads_text_only():
     image = {"type": "image", "data": b"raw", "mime_type": "image/jpeg"}
     with pytest.raises(ValueError, match="text only"):
         decision.make(["What?", image], {"x": 1}, runtime=scripted(questions=True))
+
+
+@pytest.mark.parametrize("wrong", ["local", lambda content: "x", 3])
+def test_what_is_no_runtime_is_refused_everywhere(wrong):
+    from decidable import llm, set_default_runtime, use_runtime
+
+    @agentic_function
+    def f():
+        return 1
+
+    @agentic_function
+    def g(runtime=None):
+        return runtime
+
+    for use in (
+        lambda: decision.make("?", ["a"], runtime=wrong),
+        lambda: llm("?", runtime=wrong),
+        lambda: set_default_runtime(wrong),
+        lambda: use_runtime(wrong),
+        lambda: f(runtime=wrong),
+        lambda: g(wrong),
+    ):
+        with pytest.raises(TypeError, match="takes a Runtime, not"):
+            use()
+
+
+def test_the_ambient_proxy_can_be_passed_on():
+    from decidable import runtime, use_runtime
+    from decidable.testing import pick
+
+    with use_runtime(scripted(pick("a"), pick("a"))) as rt:
+        assert decision.make("?", ["a"], runtime=runtime) == "a"
+        with use_runtime(runtime) as again:
+            assert again is rt
+            assert decision.make("?", ["a"]) == "a"
+
+
+def test_context_is_a_mapping():
+    with pytest.raises(TypeError, match="context= maps"):
+        decision.make("?", ["a"], context=["x"], runtime=scripted())

@@ -10,10 +10,12 @@ from decidable.ambient import Frame, invocation_hook
 from decidable.attempt import Attempt, FailureKind
 from decidable.default_runtime import runtime, set_default_runtime, use_runtime
 from decidable.errors import (
+    ArgumentTypeError,
     CancelledError,
     ContentError,
     DecidableError,
     DecisionError,
+    HostFunctionError,
     LLMError,
     LLMErrorReason,
     MissingExtraError,
@@ -44,6 +46,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AgenticFunction",
+    "ArgumentTypeError",
     "Attempt",
     "CancelledError",
     "ContentError",
@@ -53,6 +56,7 @@ __all__ = [
     "FailureKind",
     "Frame",
     "FunctionOption",
+    "HostFunctionError",
     "LLMError",
     "LLMErrorReason",
     "MissingExtraError",

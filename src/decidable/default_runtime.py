@@ -8,15 +8,13 @@ import os
 from collections.abc import Callable
 from contextvars import Token
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from decidable.ambient import Scope, current_scope, scope_variable
-from decidable.errors import RuntimeMissingError
+from decidable.errors import ArgumentTypeError, RuntimeMissingError
+from decidable.runtimes import Runtime
 
-if TYPE_CHECKING:
-    from decidable.runtimes import Runtime
-
-__all__ = ["current_runtime", "runtime", "set_default_runtime", "use_runtime"]
+__all__ = ["chosen_runtime", "current_runtime", "runtime", "set_default_runtime", "use_runtime"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,7 +27,7 @@ _from_environment: tuple[str, Runtime] | None = None
 def set_default_runtime(runtime: Runtime | None) -> None:
     """Set the runtime of calls that neither are given one nor find one around them; None unsets it."""
     global _default  # noqa: PLW0603 - the process default is global on purpose
-    _default = runtime
+    _default = None if runtime is None else chosen_runtime(runtime)
 
 
 def current_runtime() -> Runtime:
@@ -42,6 +40,21 @@ def current_runtime() -> Runtime:
     return found if found is not None else _environment_runtime()
 
 
+def chosen_runtime(runtime: Any) -> Runtime:
+    """`runtime` if it is one; the one that a call here would use if it is None or the ambient proxy.
+
+    Raises:
+        ArgumentTypeError: It is something else; the message says how to make a runtime of it.
+        RuntimeMissingError: As `current_runtime`.
+    """
+    if isinstance(runtime, Runtime):
+        return runtime
+    if runtime is None or isinstance(runtime, _Ambient):
+        return current_runtime()
+    hint = f"; make one of it: Runtime({runtime!r})" if isinstance(runtime, str) or callable(runtime) else ""
+    raise ArgumentTypeError(f"runtime= takes a Runtime, not {runtime!r}{hint}")
+
+
 def _environment_runtime() -> Runtime:
     global _from_environment  # noqa: PLW0603 - as above
     spec = os.environ.get(ENVIRONMENT)
@@ -51,8 +64,6 @@ def _environment_runtime() -> Runtime:
             f"runtime=rt, or use 'with use_runtime(rt):', set_default_runtime(rt), or {ENVIRONMENT}=provider:model"
         )
     if _from_environment is None or _from_environment[0] != spec:
-        from decidable.runtimes import Runtime  # the one upward look: the variable names what to build
-
         _from_environment = (spec, Runtime(spec))
     return _from_environment[1]
 
@@ -65,7 +76,7 @@ class use_runtime:  # noqa: N801 - reads as a function: with use_runtime(rt):
     """
 
     def __init__(self, runtime: Runtime) -> None:
-        self.runtime = runtime
+        self.runtime = chosen_runtime(runtime)
         self._tokens: list[Token[Scope]] = []
 
     def __enter__(self) -> Runtime:

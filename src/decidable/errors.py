@@ -7,9 +7,11 @@ Three families, so that a caller can tell whose turn it is to act::
     │   ├── OptionError                  options that cannot be a menu            (ValueError)
     │   ├── OptionTypeError              options of the wrong type                (TypeError)
     │   ├── SettingError                 an argument or setting out of range      (ValueError)
+    │   ├── ArgumentTypeError            an argument of the wrong type            (TypeError)
     │   ├── ContentError                 a content block nobody can send          (TypeError)
     │   ├── RuntimeMissingError          no runtime to ask                        (RuntimeError)
     │   ├── RuntimeClosedError           the runtime was closed                   (RuntimeError)
+    │   ├── HostFunctionError            a call function used the wrong way       (RuntimeError)
     │   ├── UnknownProviderError         no provider of that name                 (ValueError)
     │   ├── MissingExtraError            an optional dependency is not installed  (ImportError)
     │   ├── UnaskableError               this provider cannot be asked this       (ValueError)
@@ -35,10 +37,12 @@ if TYPE_CHECKING:
     from decidable.attempt import Attempt
 
 __all__ = [
+    "ArgumentTypeError",
     "CancelledError",
     "ContentError",
     "DecidableError",
     "DecisionError",
+    "HostFunctionError",
     "LLMError",
     "LLMErrorReason",
     "MissingExtraError",
@@ -76,6 +80,10 @@ class SettingError(UsageError, ValueError):
     """An argument outside its range, such as a negative number of retries."""
 
 
+class ArgumentTypeError(UsageError, TypeError):
+    """An argument of the wrong type, such as a provider's name where a runtime is wanted."""
+
+
 class ContentError(UsageError, TypeError):
     """A content block that cannot be sent: unknown type, or nothing in it."""
 
@@ -86,6 +94,10 @@ class RuntimeMissingError(UsageError, RuntimeError):
 
 class RuntimeClosedError(UsageError, RuntimeError):
     """The runtime was used after `close()`."""
+
+
+class HostFunctionError(UsageError, RuntimeError):
+    """A call function used the wrong way: async in a sync call, or out of replies."""
 
 
 class UnknownProviderError(UsageError, ValueError):

@@ -9,8 +9,8 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from decidable.ambient import Frame, Scope, current_scope, scope_variable
-from decidable.default_runtime import current_runtime
-from decidable.errors import UsageError
+from decidable.default_runtime import chosen_runtime, current_runtime
+from decidable.errors import ArgumentTypeError, OptionTypeError, UsageError, did_you_mean
 from decidable.schema.jsonschema import object_schema
 from decidable.schema.signature import RUNTIME_NAMES, function_spec
 
@@ -166,18 +166,38 @@ def agentic_function(
 
 
 def _decorated(
-    function: Callable[..., Any],
+    function: Any,
     *,
     input: Mapping[str, Mapping[str, Any]] | None,  # noqa: A002 - as above
     system: str | None,
     name: str | None,
     description: str | None,
 ) -> Any:
+    if inspect.isclass(function) or not (callable(function) or isinstance(function, (classmethod, staticmethod))):
+        raise ArgumentTypeError(f"@agentic_function decorates a function, not {function!r}; its settings are keywords")
     if isinstance(function, (classmethod, staticmethod)):
         raise UsageError("put @agentic_function below @classmethod or @staticmethod, not above")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise UsageError(f"{function.__name__!r} is a generator; an agentic function returns its result")
+    _check_input(input or {}, function)
     return AgenticFunction(function, input=input, system=system, name=name, description=description)
+
+
+_INPUT_KEYS = ("description", "options", "hidden")
+
+
+def _check_input(described: Mapping[str, Mapping[str, Any]], function: Callable[..., Any]) -> None:
+    parameters = inspect.signature(function).parameters
+    for name, about in described.items():
+        where = f"@agentic_function(input=...) of {function.__name__!r}"
+        if name not in parameters:
+            raise OptionTypeError(f"{where}: no parameter {name!r}; {did_you_mean(name, tuple(parameters), 'it has')}")
+        if not isinstance(about, Mapping):
+            raise OptionTypeError(f"{where}, {name!r}: must be a mapping such as {{'description': ...}}, not {about!r}")
+        for key in about:
+            if key not in _INPUT_KEYS:
+                hint = did_you_mean(key, _INPUT_KEYS)
+                raise OptionTypeError(f"{where}, {name!r}: unknown key {key!r}; {hint}")
 
 
 def _run(entry: _Entry, body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -236,10 +256,13 @@ class _Entry:
         if "runtime" in kwargs and "runtime" not in self.accepts:
             del kwargs["runtime"]
         if not self.accepts:
-            return explicit if explicit is not None else outer.runtime
+            return chosen_runtime(explicit) if explicit is not None else outer.runtime
         bound = self.signature.bind_partial(*args, **kwargs).arguments
         explicit = explicit or next((bound[n] for n in self.accepts if bound.get(n) is not None), None)
-        found = explicit or outer.runtime or (current_runtime() if self.required else None)
+        if explicit is not None:
+            found: Runtime | None = chosen_runtime(explicit)
+        else:
+            found = outer.runtime or (current_runtime() if self.required else None)
         for name in self.accepts:
             if bound.get(name) is None:
                 kwargs[name] = found

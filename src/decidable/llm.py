@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decidable.content import ContentInput
-from decidable.default_runtime import current_runtime
+from decidable.default_runtime import chosen_runtime
 from decidable.runtimes import Runtime
 
 __all__ = ["async_llm", "llm"]
@@ -21,9 +21,9 @@ def llm(prompt: ContentInput, *, runtime: Runtime | None = None, model: str | No
         LLMError: The provider failed.
         RuntimeMissingError: There is no runtime to ask.
     """
-    return (runtime if runtime is not None else current_runtime()).exec(prompt, model=model)
+    return chosen_runtime(runtime).exec(prompt, model=model)
 
 
 async def async_llm(prompt: ContentInput, *, runtime: Runtime | None = None, model: str | None = None) -> str:
     """`llm` from an event loop."""
-    return await (runtime if runtime is not None else current_runtime()).async_exec(prompt, model=model)
+    return await chosen_runtime(runtime).async_exec(prompt, model=model)

@@ -10,7 +10,7 @@ from decidable.ambient import Scope, current_scope, scope_variable
 from decidable.attempt import Repair
 from decidable.binding import Choice, check_context
 from decidable.content import Content, ContentInput, content_of, with_text
-from decidable.errors import RuntimeClosedError, UnaskableError, UsageError
+from decidable.errors import ArgumentTypeError, RuntimeClosedError, UnaskableError, UsageError
 from decidable.flow.ask import Budget, Call, ask
 from decidable.flow.decide import Asker, ChatAsker, Decision, decide, until_valid
 from decidable.flow.drivers import HOST, Host, drive, drive_async
@@ -230,6 +230,8 @@ class Runtime:
         """
         scope = self._scope(timeout_s)
         menu = menu_of(options)
+        if context is not None and not isinstance(context, Mapping):
+            raise ArgumentTypeError(f"context= maps parameter names to values; it is {context!r}")
         injected = _injected(menu, self, context or {}, in_loop=in_loop)
         content = prompt if type(prompt) is str else content_of(prompt)
         retries = max_retries if type(max_retries) is int and max_retries >= 0 else checked_count(max_retries)

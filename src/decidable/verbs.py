@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 
 from decidable.attempt import Repair
 from decidable.content import ContentInput
-from decidable.default_runtime import current_runtime
+from decidable.default_runtime import chosen_runtime
 from decidable.flow.decide import Decision
 from decidable.menu import Menu
 from decidable.options import Option
@@ -109,7 +109,7 @@ def make(
         'refunded A-17'
     """
     __tracebackhide__ = True
-    asked = runtime if runtime is not None else current_runtime()
+    asked = chosen_runtime(runtime)
     scope, flow = asked.decision(
         prompt,
         options,
@@ -153,7 +153,7 @@ async def async_make(prompt: ContentInput, options: _Other, **settings: Unpack[D
 async def async_make(prompt: ContentInput, options: Any, *, runtime: Runtime | None = None, **settings: Any) -> Any:
     """`make` from an event loop: async options are awaited, sync ones run in a worker thread."""
     __tracebackhide__ = True
-    asked = runtime if runtime is not None else current_runtime()
+    asked = chosen_runtime(runtime)
     scope, flow = asked.decision(prompt, options, in_loop=True, **settings)
     return (await asked.run_async(flow, scope)).result
 
@@ -175,7 +175,7 @@ def decide(prompt: ContentInput, options: _Other, **settings: Unpack[DecisionSet
 def decide(prompt: ContentInput, options: Any, *, runtime: Runtime | None = None, **settings: Any) -> Any:
     """`make`, but the whole record comes back: option, arguments, result, attempts, repairs, cost, probabilities."""
     __tracebackhide__ = True
-    asked = runtime if runtime is not None else current_runtime()
+    asked = chosen_runtime(runtime)
     scope, flow = asked.decision(prompt, options, **settings)
     return asked.run(flow, scope)
 
@@ -211,6 +211,6 @@ async def async_decide(
 async def async_decide(prompt: ContentInput, options: Any, *, runtime: Runtime | None = None, **settings: Any) -> Any:
     """`decide` from an event loop."""
     __tracebackhide__ = True
-    asked = runtime if runtime is not None else current_runtime()
+    asked = chosen_runtime(runtime)
     scope, flow = asked.decision(prompt, options, in_loop=True, **settings)
     return await asked.run_async(flow, scope)

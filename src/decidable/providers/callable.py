@@ -7,19 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 from decidable.content import Content, blocks_of
-from decidable.errors import DecidableError, LLMError, LLMErrorReason, UsageError
+from decidable.errors import DecidableError, HostFunctionError, LLMError, LLMErrorReason
 from decidable.messages import ChatRequest, Reply, Request
 from decidable.providers.protocol import Capabilities
 
-__all__ = ["CallableProvider", "HostFunctionError"]
+__all__ = ["CallableProvider"]
 
 _CAPABILITIES = Capabilities(chat=True, images=True, remote=False)
 _OPTIONAL = ("model", "response_format", "system", "effort")
 _MISTAKES = (TypeError, NotImplementedError, AssertionError, AttributeError, LookupError, NameError, ValueError)
-
-
-class HostFunctionError(UsageError, RuntimeError):
-    """A host function used the wrong way round: async in a sync call, or run out of replies."""
 
 
 class CallableProvider:
