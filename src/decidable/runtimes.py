@@ -180,7 +180,7 @@ class Runtime:
             on_retry=on_retry,
             effort=effort,
         )
-        return _result(self.run(flow, scope))
+        return self.run(flow, scope)
 
     @overload
     async def async_exec(
@@ -204,7 +204,7 @@ class Runtime:
     ) -> Any:
         """`exec` from an event loop: async options are awaited, sync ones run in a worker thread."""
         scope, flow = self._turn(content, choices, response_format, in_loop=True, **settings)
-        return _result(await self.run_async(flow, scope))
+        return await self.run_async(flow, scope)
 
     # --- what decisions are made of -------------------------------------------------------------------------------
 
@@ -223,10 +223,12 @@ class Runtime:
         effort: str | None = None,
         instruction: str = DECISION_INSTRUCTION,
         in_loop: bool = False,
-    ) -> tuple[Scope, Flow[Decision[Any]]]:
+        record: bool = False,
+    ) -> tuple[Scope, Flow[Any]]:
         """One decision as a flow, and the scope to run it in; `decision.make` says what the arguments mean.
 
-        Everything that can be refused is refused here, before anything is sent.
+        The flow ends in the result, or with `record` in the `Decision`. Everything that can be refused is refused
+        here, before anything is sent.
         """
         scope = self._scope(timeout_s)
         menu = menu_of(options)
@@ -244,10 +246,11 @@ class Runtime:
             asker = ChatAsker(menu, content, retries, level, instruction, system, model or self.model, effort)
         else:
             asker = _questions(menu, content, state, self.provider, model or self.model)
-        flow = decide(self._call_for(scope, on_retry), asker, injected)
+        call = self._call_for(scope, on_retry)
         if scope.recorder is not None:
-            flow = in_node(flow, "decision", " | ".join(menu.index), prompt)
-        return scope, flow
+            traced = in_node(decide(call, asker, injected), "decision", " | ".join(menu.index), prompt)
+            return scope, traced if record else _result(traced)
+        return scope, decide(call, asker, injected, record=record)
 
     def run(self, flow: Flow[R], scope: Scope) -> R:
         """Drive `flow` in `scope`, in this thread."""
@@ -353,7 +356,7 @@ class Runtime:
         base = self._base(scope, model, effort)
         retries, level = checked_count(max_retries), self.repair if repair is None else checked_repair(repair)
         if response_format is None:
-            return scope, ask(call, replace(base, messages=(Message("user", prompt),)))
+            return scope, _text(ask(call, replace(base, messages=(Message("user", prompt),))))
         from decidable.flow.structured import SchemaAsker
 
         native = self.provider.capabilities.output_schema
@@ -371,10 +374,12 @@ def _first(flow: Flow[tuple[R, Any, Any]]) -> Flow[R]:
     return (yield from flow)[0]
 
 
-def _result(outcome: Any) -> Any:
-    if isinstance(outcome, Decision):
-        return outcome.result
-    return outcome.text if isinstance(outcome, Reply) else outcome
+def _result(flow: Flow[Decision[Any]]) -> Flow[Any]:
+    return (yield from flow).result
+
+
+def _text(flow: Flow[Reply]) -> Flow[str]:
+    return (yield from flow).text
 
 
 def _injected(menu: Menu, runtime: Runtime, context: Mapping[str, Any], *, in_loop: bool) -> Mapping[str, Any]:

@@ -121,7 +121,7 @@ def make(
         timeout_s=timeout_s,
         on_retry=on_retry,
     )
-    return asked.run(flow, scope).result
+    return asked.run(flow, scope)
 
 
 @overload
@@ -155,7 +155,7 @@ async def async_make(prompt: ContentInput, options: Any, *, runtime: Runtime | N
     __tracebackhide__ = True
     asked = chosen_runtime(runtime)
     scope, flow = asked.decision(prompt, options, in_loop=True, **settings)
-    return (await asked.run_async(flow, scope)).result
+    return await asked.run_async(flow, scope)
 
 
 @overload
@@ -176,7 +176,7 @@ def decide(prompt: ContentInput, options: Any, *, runtime: Runtime | None = None
     """`make`, but the whole record comes back: option, arguments, result, attempts, repairs, cost, probabilities."""
     __tracebackhide__ = True
     asked = chosen_runtime(runtime)
-    scope, flow = asked.decision(prompt, options, **settings)
+    scope, flow = asked.decision(prompt, options, record=True, **settings)
     return asked.run(flow, scope)
 
 
@@ -212,5 +212,5 @@ async def async_decide(prompt: ContentInput, options: Any, *, runtime: Runtime |
     """`decide` from an event loop."""
     __tracebackhide__ = True
     asked = chosen_runtime(runtime)
-    scope, flow = asked.decision(prompt, options, in_loop=True, **settings)
+    scope, flow = asked.decision(prompt, options, in_loop=True, record=True, **settings)
     return await asked.run_async(flow, scope)

@@ -164,13 +164,14 @@ def until_valid(call: Call, asker: Asker[V]) -> Flow[tuple[V, Reply, tuple[Attem
         call.notify(RetryInfo("re_ask", len(attempts), 0.0, None, outcome.message))
 
 
-def decide(call: Call, asker: Asker[Choice], injected: Mapping[str, Any]) -> Flow[Decision[Any]]:
+def decide(call: Call, asker: Asker[Choice], injected: Mapping[str, Any], *, record: bool = True) -> Flow[Any]:
     """One decision: a choice that holds, resolved into the result of the next step.
 
     Args:
         call: How to ask.
         asker: What to ask.
         injected: Values for the parameters of a function option that no model fills.
+        record: Whether the flow ends in the whole `Decision`; else in the bare result, which costs less.
 
     Raises:
         DecisionError: The model never made a valid pick.
@@ -180,14 +181,15 @@ def decide(call: Call, asker: Asker[Choice], injected: Mapping[str, Any]) -> Flo
     choice, reply, attempts = yield from until_valid(call, asker)
     option, arguments = choice.option, choice.arguments
     if type(option) is FunctionOption:
-        spec = option.spec
+        spec, given = option.spec, arguments
         if spec.injected or spec.hidden:
             extra = {name: injected[name] for name in (*spec.injected, *spec.hidden) if name in injected}
-            result = yield RunOption(option, {**arguments, **extra})
-        else:
-            result = yield RunOption(option, arguments)
+            given = {**arguments, **extra}
+        result = yield RunOption(option, given)
     else:
         result = option.resolve(arguments)
+    if not record:
+        return result
     probabilities = None if reply.answers is None else _probabilities(reply)
     return Decision(
         option=option.name,
