@@ -350,3 +350,24 @@ def test_a_message_can_always_be_sent_back():
 
         bound([f], arguments).message.encode()
     bound({"a": 1}, {}, name="\ud800").message.encode()
+
+
+def test_what_is_dropped_is_reported():
+    def f(a: int, b: int = 2): ...
+
+    assert bound([f], {"a": 1, "bb": 3}).repairs == ("'bb': dropped",)
+    assert bound({"done": 1}, {"why": "x"}).repairs == ("'why': dropped",)
+    assert bound(PLAN, {"steps": [{"action": "a", "n": 1, "x": 1}], "why": "w"}).repairs == ("steps[0].'x': dropped",)
+    assert bound(Line, {"sku": "a", "cuont": 3}).repairs == ("'cuont': dropped",)
+
+
+def test_nothing_runs_on_defaults_while_its_arguments_stand_elsewhere():
+    def f(times: int = 3): ...
+
+    menu = menu_of([f])
+    beside = Pick("f", {}, beside={"times": 5})
+    assert bind(beside, menu).kind == "bad_args"
+    assert bind(beside, menu, "lossless").arguments == {"times": 5}
+    wrapped = Pick("f", {"arguments": {"times": 5}})
+    assert bind(wrapped, menu).kind == "bad_args"
+    assert bind(wrapped, menu, "lossless").arguments == {"times": 5}

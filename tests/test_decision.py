@@ -411,3 +411,10 @@ def test_a_re_ask_wants_the_pick_only(both):
     with scripted("worked a lot", pick("mark")) as rt:
         both.exec(rt, "Work.", choices=OPTIONS)
     assert rt.requests[1].prompt.count(decision.DECISION_FINISH_INSTRUCTION) == 1
+
+
+def test_a_lambda_around_an_async_function_is_awaited():
+    async def later(n):
+        return n + 1
+
+    assert asyncio.run(decision.async_make("?", {"x": lambda: later(2)}, runtime=scripted(pick("x")))) == 3

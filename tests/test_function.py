@@ -353,3 +353,17 @@ def test_input_is_checked_where_it_is_written(described, message):
 
         @agentic_function(input=described)
         def f(order: str): ...
+
+
+def test_functions_made_by_one_factory_are_different_functions():
+    def make(inner):
+        @agentic_function
+        def f() -> int:
+            return 1 + inner()
+
+        return f
+
+    chain = lambda: 0  # noqa: E731
+    for _ in range(8):
+        chain = make(chain)
+    assert chain() == 8

@@ -140,3 +140,18 @@ def test_optional_fields_that_are_no_questions_keep_their_defaults():
         return note
 
     assert set(menu_of([close]).questions("", frozenset({"choice"}))) == {"pick"}
+
+
+def test_the_fields_within_an_optional_argument_are_shown():
+    import pydantic
+
+    class Addr(pydantic.BaseModel):
+        street: str
+        zip: int
+
+    def ship(to=None): ...
+
+    ship.__annotations__["to"] = Addr | None
+    text = render_options([ship])
+    assert "- to.street (str)" in text
+    assert "- to.zip (int)" in text

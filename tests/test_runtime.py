@@ -298,3 +298,35 @@ def test_the_ambient_proxy_can_be_passed_on():
 def test_context_is_a_mapping():
     with pytest.raises(TypeError, match="context= maps"):
         decision.make("?", ["a"], context=["x"], runtime=scripted())
+
+
+def test_errors_of_http_clients_are_told_apart(both):
+    import httpx
+
+    def failing(error):
+        def model(content):
+            raise error
+
+        with pytest.raises(LLMError) as caught:
+            both.exec(Runtime(model, max_retries=0), "?")
+        return caught.value
+
+    def status(code, **headers):
+        request = httpx.Request("POST", "https://example.com")
+        response = httpx.Response(code, headers=headers, request=request)
+        return httpx.HTTPStatusError("x", request=request, response=response)
+
+    assert (failing(status(401)).reason, failing(status(401)).retryable) == ("auth", False)
+    limited = failing(status(429, **{"retry-after": "30"}))
+    assert (limited.reason, limited.http_status, limited.retry_after_s) == ("rate_limit", 429, 30.0)
+    assert failing(httpx.ConnectError("x")).reason == "transport"
+    assert failing(httpx.ReadTimeout("x")).reason == "transport"
+
+
+@pytest.mark.parametrize("raised", [ZeroDivisionError("z"), FileNotFoundError("f"), RecursionError("r")])
+def test_more_mistakes_pass_through(both, raised):
+    def model(content):
+        raise raised
+
+    with pytest.raises(type(raised)):
+        both.exec(Runtime(model), "?")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from decidable import LLMError, RefusedError, Reply, RequestForbiddenError, Runtime, Unsure, decision
@@ -122,3 +124,13 @@ def test_unsure_is_an_error_of_its_own():
         decision.make("?", {"a": 1, "b": 2}, runtime=Runtime(provider))
     assert caught.value.margin == pytest.approx(0.1)
     assert caught.value.probabilities == {"a": 0.55, "b": 0.45}
+
+
+def test_a_pick_that_no_question_asks_for_is_a_script_error():
+    def q(n: Literal["u", "v"]):
+        return n
+
+    for wrong in ({"n": "nope"}, {"m": "v"}):
+        with pytest.raises(ScriptError):
+            decision.make("?", [q], runtime=scripted(pick("q", **wrong), questions=True))
+    assert decision.make("?", [q], runtime=scripted(pick("q", n="v"), questions=True)) == "v"

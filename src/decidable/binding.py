@@ -13,7 +13,7 @@ from decidable.options import FunctionOption, Option, SchemaOption
 from decidable.reading.keys import ARGUMENT_KEYS
 from decidable.reading.strict import decode_whole
 from decidable.schema.field import Field
-from decidable.schema.validate import Invalid, Unreadable, clipped, validate, validate_fields
+from decidable.schema.validate import Invalid, Unreadable, clipped, dropped, validate, validate_fields
 
 __all__ = ["Choice", "bind", "check_context"]
 
@@ -38,7 +38,7 @@ def bind(pick: Pick, menu: Menu, repair: Repair = "syntax") -> Choice | Failure:
 
     Returns:
         A `Choice`, or a `Failure` of kind ``unknown_call``, ``bad_args``, ``missing_required``, ``type_mismatch`` or
-        ``enum_violation``. Fields that the option does not declare are dropped.
+        ``enum_violation``. Fields that the option does not declare are dropped, which `Choice.repairs` says.
     """
     lossless = repair == "lossless"
     notes: list[str] = []
@@ -53,9 +53,13 @@ def bind(pick: Pick, menu: Menu, repair: Repair = "syntax") -> Choice | Failure:
     fields = option.fields
     try:
         if not fields:
+            if pick.arguments and isinstance(pick.arguments, dict):
+                notes.extend(dropped(pick.arguments, ()))
             return Choice(option, _no_arguments(option), (*pick.repairs, *notes))
         arguments = _arguments(pick, fields, lossless, notes)
         checked = _checked(option, arguments, lossless, notes)
+        if not lossless and (pick.beside or not checked):
+            _refuse_misplaced(pick, arguments, fields)
     except Invalid as error:
         return Failure(error.kind, f"{option.name}: {error}")
     return Choice(option, checked, (*pick.repairs, *notes))
@@ -70,8 +74,21 @@ def _no_arguments(option: Option[Any]) -> Mapping[str, Any]:
 def _checked(option: Option[Any], arguments: dict[str, Any], lossless: bool, notes: list[str]) -> dict[str, Any]:
     if isinstance(option, SchemaOption) and option.parser is not None:
         whole = Field("", "dict", fields=option.fields, parser=option.parser)
+        notes.extend(dropped(arguments, option.fields))
         return {"": validate(whole, arguments, lossless=lossless, notes=notes, path="")}
     return validate_fields(option.fields, arguments, lossless=lossless, notes=notes)
+
+
+def _refuse_misplaced(pick: Pick, arguments: dict[str, Any], fields: tuple[Field, ...]) -> None:
+    """Refuse to run on defaults when the arguments that were given stand where only `lossless` looks for them."""
+    names = {field.name for field in fields}
+    beside = sorted(names.intersection(pick.beside or ()))
+    if not arguments and beside:
+        raise Invalid(
+            FailureKind.BAD_ARGS, "args", f"{', '.join(beside)} must stand inside 'args', not beside the name"
+        )
+    if names.isdisjoint(arguments) and any(key in arguments for key in (*ARGUMENT_KEYS, "properties")):
+        raise Invalid(FailureKind.BAD_ARGS, "args", "must hold the arguments themselves, without another object around")
 
 
 def _respelled(name: str, menu: Menu) -> str | None:

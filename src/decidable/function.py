@@ -230,7 +230,7 @@ class _Entry:
     __slots__ = ("accepts", "identity", "name", "required", "signature", "system")
 
     def __init__(self, function: Callable[..., Any], name: str, system: str | None) -> None:
-        self.identity = getattr(function, "__code__", function)  # the same for every instance a method is bound to
+        self.identity = getattr(function, "__func__", function)  # the same for every instance a method is bound to
         self.system = system
         self.name = name
         self.signature = inspect.signature(function)

@@ -175,8 +175,14 @@ def _default_text(field: Field) -> str:
         return ""
 
 
-def _explained(field: Field, path: str) -> list[str]:
-    """One line about a field, then those of the fields within it."""
+_DEEPEST = 3  # a recursive model has no bottom
+
+
+def _explained(field: Field, path: str, *, hidden: bool = False) -> list[str]:
+    """One line about a field, then those of the fields within it.
+
+    Within an optional field each has a line: its call line shows the default, and so none of them.
+    """
     notes = []
     if field.description:
         notes.append(_indented(field.description))
@@ -186,13 +192,16 @@ def _explained(field: Field, path: str) -> list[str]:
         notes.append("; ".join(f"{dumps(bool(k))}: {_indented(v)}" for k, v in field.criteria.items()))
     if not field.required:
         notes.append("optional")
-    lines = [f"{_plain(path)} ({type_label(field)}): {'; '.join(notes)}"] if notes or "." not in path else []
+    hidden = hidden or not field.required
+    lines = [f"{_plain(path)} ({type_label(field)}): {'; '.join(notes)}"] if notes or hidden or "." not in path else []
+    if path.count(".") >= _DEEPEST:
+        return [line.removesuffix(": ") for line in lines]
     for sub in field.fields or ():
-        lines += _explained(sub, f"{path}.{sub.name}")
+        lines += _explained(sub, f"{path}.{sub.name}", hidden=hidden)
     if field.items is not None:
         lines += _explained(field.items, f"{path}[]") if field.items.description or field.items.choices else []
         for sub in field.items.fields or ():
-            lines += _explained(sub, f"{path}[].{sub.name}")
+            lines += _explained(sub, f"{path}[].{sub.name}", hidden=hidden)
     return [line if not line.endswith(": ") else line[:-2] for line in lines]
 
 

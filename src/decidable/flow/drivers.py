@@ -192,7 +192,8 @@ class _Run:
         if not option.spec.is_async:
             import asyncio
 
-            return await asyncio.to_thread(_without_stop, self.resolve, effect)
+            result = await asyncio.to_thread(_without_stop, self.resolve, effect)
+            return await result if asyncio.iscoroutine(result) else result  # a lambda around an async function
         if self.recorder is None or _records_itself(option):
             return await option.resolve(effect.arguments)
         node = self.recorder.start("function", option.name, effect.arguments, current_scope().node)

@@ -15,7 +15,10 @@ __all__ = ["CallableProvider"]
 
 _CAPABILITIES = Capabilities(chat=True, images=True, remote=False)
 _OPTIONAL = ("model", "response_format", "system", "effort")
-_MISTAKES = (TypeError, NotImplementedError, AssertionError, AttributeError, LookupError, NameError, ValueError)
+_MISTAKES = (
+    *(TypeError, NotImplementedError, AssertionError, AttributeError, LookupError, NameError, ValueError),
+    *(ArithmeticError, RecursionError, FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError),
+)
 
 
 class CallableProvider:
@@ -117,23 +120,48 @@ class CallableProvider:
         """What to raise for what the function raised."""
         if isinstance(error, StopIteration):
             return HostFunctionError(f"the call function {self.name!r} raised StopIteration: it has no reply left")
-        status = getattr(error, "status_code", None)
-        if isinstance(status, int):
-            return self._failed(error, _reason_of_status(status), status)
-        if isinstance(error, (DecidableError, *_MISTAKES)):
+        if isinstance(error, DecidableError):
             return error
-        reason = LLMErrorReason.TRANSPORT if isinstance(error, OSError) else LLMErrorReason.UNKNOWN
-        return self._failed(error, reason, None)
+        response = getattr(error, "response", None)
+        for holder, name in ((error, "status_code"), (response, "status_code"), (error, "code")):
+            status = getattr(holder, name, None)
+            if isinstance(status, int) and _LOWEST_STATUS <= status <= _HIGHEST_STATUS:
+                return self._failed(error, _reason_of_status(status), status, _retry_after(response or error))
+        if isinstance(error, _MISTAKES):
+            return error
+        return self._failed(error, _reason_of_type(error), None, None)
 
-    def _failed(self, error: Exception, reason: LLMErrorReason, status: int | None) -> LLMError:
+    def _failed(
+        self, error: Exception, reason: LLMErrorReason, status: int | None, retry_after_s: float | None
+    ) -> LLMError:
         # The text of a foreign exception may quote a key or a body, so only its type is named; the cause is chained.
         return LLMError(
             f"the call function {self.name!r} failed: {type(error).__name__}",
             reason=reason,
             http_status=status,
+            retry_after_s=retry_after_s,
             provider=self.name,
             model=self.model,
         )
+
+
+_LOWEST_STATUS, _HIGHEST_STATUS = 400, 599
+
+
+def _retry_after(holder: Any) -> float | None:
+    """Seconds that a response's Retry-After asks for; a date is left to the provider adapters."""
+    headers: Any = getattr(holder, "headers", None)
+    value = headers.get("retry-after") if headers is not None and hasattr(headers, "get") else None
+    return float(value) if isinstance(value, str) and value.strip().isdigit() else None
+
+
+def _reason_of_type(error: Exception) -> LLMErrorReason:
+    """By the names that HTTP clients share, so that none of them need be imported."""
+    names = {cls.__name__ for cls in type(error).__mro__}
+    if isinstance(error, TimeoutError) or any("Timeout" in name for name in names):
+        return LLMErrorReason.TRANSPORT  # the client's own limit, not the caller's: worth another try
+    transport = isinstance(error, OSError) or names & {"TransportError", "APIConnectionError", "ClientConnectionError"}
+    return LLMErrorReason.TRANSPORT if transport else LLMErrorReason.UNKNOWN
 
 
 def _accepted(function: Callable[..., Any]) -> tuple[frozenset[str], tuple[str, ...]]:

@@ -17,7 +17,7 @@ from decidable.schema.field import PLACEHOLDERS, Field
 if TYPE_CHECKING:
     from decimal import Decimal
 
-__all__ = ["Invalid", "Unreadable", "clipped", "validate", "validate_fields"]
+__all__ = ["Invalid", "Unreadable", "clipped", "dropped", "validate", "validate_fields"]
 
 
 class Invalid(Exception):  # noqa: N818 - a signal between these two modules, never seen by a user
@@ -64,7 +64,7 @@ _JSON_NAMES = {
 def validate_fields(
     fields: Sequence[Field], values: dict[str, Any], *, lossless: bool, notes: list[str], path: str = ""
 ) -> dict[str, Any]:
-    """The declared fields of `values`, checked and parsed; unknown keys are dropped.
+    """The declared fields of `values`, checked and parsed; unknown keys are dropped, and `notes` says so.
 
     Raises:
         Invalid: The first field, in declared order, that does not hold.
@@ -81,7 +81,15 @@ def validate_fields(
             notes.append(f"{where}: null taken as left out")
             continue
         result[field.name] = validate(field, value, lossless=lossless, notes=notes, path=where)
+    if len(result) < len(values):
+        notes.extend(dropped(values, fields, path))
     return result
+
+
+def dropped(values: dict[str, Any], fields: Sequence[Field], path: str = "") -> list[str]:
+    """What to say of the keys that no field declares."""
+    names = {field.name for field in fields}
+    return [f"{path}.{clipped(k)}: dropped" if path else f"{clipped(k)}: dropped" for k in values if k not in names]
 
 
 def validate(field: Field, value: Any, *, lossless: bool, notes: list[str], path: str) -> Any:

@@ -99,6 +99,9 @@ def distribution(**probabilities: float) -> Answerer:
 
 
 def _sure_answers(request: QuestionRequest, option: str, arguments: Mapping[str, Any]) -> Reply:
+    for field in arguments:
+        if f"pick:{option}:{field}" not in request.questions:
+            raise ScriptError(f"pick({option!r}): no question asks for {field!r}")
     answers: dict[str, Answer] = {}
     for name, question in request.questions.items():
         _, _, rest = name.partition(":")
@@ -108,6 +111,8 @@ def _sure_answers(request: QuestionRequest, option: str, arguments: Mapping[str,
             labels = list(question.criteria)
             label = wanted if isinstance(wanted, str) else json.dumps(wanted)
             label = {"true": "yes", "false": "no"}.get(label, label) if set(labels) == {"yes", "no"} else label
+            if owner == option and field in arguments and label not in labels:
+                raise ScriptError(f"pick({option!r}): {field}={wanted!r} is none of {', '.join(labels)}")
             chosen = label if label in labels or name == "pick" else labels[0]
             answers[name] = ChoiceAnswer(chosen, {other: float(other == chosen) for other in labels})
         elif isinstance(question, NoulQuestion):
@@ -140,7 +145,7 @@ class ScriptedProvider:
         if number >= len(self.steps):
             raise ScriptError(
                 f"request {number + 1} is one too many: the script has {len(self.steps)} steps. It asked:\n"
-                f"{self.seen[-1].prompt[:500]}"
+                f"{self.seen[-1].prompt[-500:]}"
             )
         step = self.steps[number]
         if isinstance(step, BaseException):

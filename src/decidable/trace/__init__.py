@@ -25,7 +25,7 @@ class Node:
     Attributes:
         id: Unique within the trace, from 1, in the order of starting.
         kind: ``"function"``, ``"decision"``, ``"model_call"`` or ``"re_ask"``.
-        name: Of the function, of the option picked, or of the provider and model.
+        name: Of the function, of the menu, or of the provider and model.
         caller: Id of the node it happened in, or None.
         status: How far it is.
         input: What went in.
@@ -102,7 +102,8 @@ class Trace:
 def trace() -> Iterator[Trace]:
     """Record what happens within a ``with`` block.
 
-    Holds for this context: the calls made here, their threads and tasks included, and nothing of anyone else.
+    Holds for this context: the calls made here, in their tasks and through `asyncio.to_thread` too, and nothing of
+    anyone else. A thread started by hand has a context of its own.
 
     Example:
         >>> from decidable import decision, trace
