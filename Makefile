@@ -17,6 +17,7 @@ check: .venv/dev
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest tests/typing/check_types.py
 	$(BIN)/python -m pytest docs README.md
+	$(BIN)/python -m pytest --doctest-modules src/decidable
 
 bench: .venv/dev
 	$(BIN)/python bench/run.py

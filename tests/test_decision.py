@@ -418,3 +418,42 @@ def test_a_lambda_around_an_async_function_is_awaited():
         return n + 1
 
     assert asyncio.run(decision.async_make("?", {"x": lambda: later(2)}, runtime=scripted(pick("x")))) == 3
+
+
+def test_a_wrong_keyword_names_the_verb(both):
+    name = "async_make" if both.is_async else "make"
+    with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument 'max_retrys'"):
+        both.make("?", OPTIONS, runtime=scripted(), max_retrys=1)
+    with pytest.raises(TypeError, match=r"decide\(\) got an unexpected keyword argument 'in_loop'"):
+        both.decide("?", OPTIONS, runtime=scripted(), in_loop=True)
+    with pytest.raises(TypeError, match=r"exec\(\) got an unexpected keyword argument 'state'"):
+        both.exec(scripted(), "?", choices=OPTIONS, state="s")
+
+
+def test_state_shows_models_and_dataclasses_by_their_fields(both):
+    with scripted(pick("mark")) as rt:
+        both.make("?", OPTIONS, runtime=rt, state={"money": Money(amount=3)})
+    assert '"amount": 3.0' in rt.requests[0].prompt
+
+
+def test_a_typed_reply_that_fails_is_not_called_a_pick(both):
+    with pytest.raises(DecisionError, match="^no valid value in 1 reply"):
+        both.exec(scripted("hello"), "?", response_format=int, max_retries=0)
+
+
+def test_parse_args_checks_what_it_is_given():
+    with pytest.raises(TypeError, match="a str, not NoneType"):
+        decision.parse_args(None, ["a"])
+    with pytest.raises(SettingError, match="repair"):
+        decision.parse_args("x", ["a"], repair="zz")
+
+
+def test_a_traced_lambda_around_an_async_function_records_its_result():
+    from decidable import trace
+
+    async def later():
+        return 3
+
+    with trace() as t:
+        asyncio.run(decision.async_make("?", {"x": lambda: later()}, runtime=scripted(pick("x"))))
+    assert [(n.kind, n.output) for n in t.nodes][-1] == ("function", 3)

@@ -367,3 +367,27 @@ def test_functions_made_by_one_factory_are_different_functions():
     for _ in range(8):
         chain = make(chain)
     assert chain() == 8
+
+
+def test_tools_may_look_at_the_proxy_without_a_runtime():
+    assert not hasattr(runtime, "__wrapped__")
+    with pytest.raises(RuntimeMissingError):
+        runtime.exec("?")
+
+
+def test_one_use_runtime_shared_by_tasks_and_threads():
+    rt = scripted(*["ok"] * 3)
+    shared = use_runtime(rt)
+
+    async def ask(delay):
+        with shared:
+            await asyncio.sleep(delay)
+            answer = llm("?")
+        with pytest.raises(RuntimeMissingError):
+            llm("?")
+        return answer
+
+    async def main():
+        return await asyncio.gather(ask(0.02), ask(0.01), ask(0.03))
+
+    assert asyncio.run(main()) == ["ok"] * 3

@@ -291,3 +291,13 @@ def test_positional_only_parameters_are_filled_in_place():
 def test_string_annotations_are_resolved():
     option = only([refund])
     assert option.fields[0].type == "str"  # this module has `from __future__ import annotations`
+
+
+def test_a_description_before_its_function_is_a_slip():
+    with pytest.raises(OptionTypeError, match=r"\(refund, 'description'\)"):
+        options_of({"r": ("Give it back.", refund)})
+
+
+def test_hidden_is_a_list_of_names():
+    with pytest.raises(OptionTypeError, match=r"\('order',\)"):
+        FunctionOption(refund, hidden="order")

@@ -84,7 +84,6 @@ HI = ("log", {"text": "hi"})
 )
 def test_always_on(text):
     assert got(text) == HI
-    assert text.strip() == GOOD or got(text, repair="none") != HI or text.strip().startswith('{"')
 
 
 @pytest.mark.parametrize(

@@ -330,3 +330,33 @@ def test_more_mistakes_pass_through(both, raised):
 
     with pytest.raises(type(raised)):
         both.exec(Runtime(model), "?")
+
+
+def test_a_mistake_keeps_its_own_cause(both):
+    def model(content):
+        try:
+            {}["a"]
+        except KeyError as cause:
+            raise ValueError("mine") from cause
+
+    with pytest.raises(ValueError, match="mine") as caught:
+        both.exec(Runtime(model), "?")
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_retry_after_of_a_response_that_counts_as_false():
+    class Response:  # as in requests, where a failed response is false
+        status_code, headers = 429, {"retry-after": "7"}
+
+        def __bool__(self):
+            return False
+
+    class HTTPError(Exception):
+        response = Response()
+
+    def model(content):
+        raise HTTPError
+
+    with pytest.raises(LLMError) as caught:
+        Runtime(model, max_retries=0).exec("?")
+    assert (caught.value.reason, caught.value.retry_after_s) == ("rate_limit", 7.0)

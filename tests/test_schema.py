@@ -175,3 +175,8 @@ def test_null_variants():
     )
     assert (field.type, field.nullable, field.required) == ("int", True, False)
     assert schema_of(field)["type"] == ["integer", "null"]
+
+
+def test_options_that_no_value_could_satisfy():
+    with pytest.raises(OptionTypeError, match="'x' is no int"):
+        one({"type": int, "options": ["x"]})

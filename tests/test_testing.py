@@ -134,3 +134,10 @@ def test_a_pick_that_no_question_asks_for_is_a_script_error():
         with pytest.raises(ScriptError):
             decision.make("?", [q], runtime=scripted(pick("q", **wrong), questions=True))
     assert decision.make("?", [q], runtime=scripted(pick("q", n="v"), questions=True)) == "v"
+
+
+def test_a_step_that_gives_no_reply_and_a_left_over_pick_say_so():
+    with pytest.raises(TypeError, match="step 1 gave"):
+        scripted(lambda request: {"call": "x"}).exec("?")
+    with pytest.raises(ScriptError, match=r"pick\('close'\)"), scripted(pick("close")):
+        pass

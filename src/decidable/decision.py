@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from decidable.attempt import Failure, Repair
 from decidable.binding import Choice, bind
-from decidable.errors import DecisionError
+from decidable.errors import ArgumentTypeError, DecisionError
 from decidable.flow.prompts import DECISION_FINISH_INSTRUCTION
 from decidable.menu import menu_of
 from decidable.options import Options
 from decidable.reading import read
+from decidable.settings import checked_repair
 
 MYPY = False  # mypy takes this name as true, everyone else as it stands
 if MYPY:
@@ -55,7 +56,9 @@ def parse_args(reply: str, options: Options, *, repair: Repair = "syntax") -> Ch
     Raises:
         DecisionError: The reply is no valid pick; `.kind` says why.
     """
-    menu = menu_of(options)
+    if not isinstance(reply, str):
+        raise ArgumentTypeError(f"parse_args reads a reply's text, a str, not {type(reply).__name__}")
+    menu, repair = menu_of(options), checked_repair(repair)
     pick = read(reply, menu, repair=repair)
     choice = pick if isinstance(pick, Failure) else bind(pick, menu, repair)
     if isinstance(choice, Failure):

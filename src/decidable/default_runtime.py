@@ -6,7 +6,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable
-from contextvars import Token
+from contextvars import ContextVar, Token
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
@@ -51,7 +51,11 @@ def chosen_runtime(runtime: Any) -> Runtime:
         return runtime
     if runtime is None or isinstance(runtime, _Ambient):
         return current_runtime()
-    hint = f"; make one of it: Runtime({runtime!r})" if isinstance(runtime, str) or callable(runtime) else ""
+    hint = (
+        f"; make one of it: Runtime({runtime!r})"
+        if isinstance(runtime, str) or (callable(runtime) and not isinstance(runtime, type))
+        else ""
+    )
     raise ArgumentTypeError(f"runtime= takes a Runtime, not {runtime!r}{hint}")
 
 
@@ -68,6 +72,10 @@ def _environment_runtime() -> Runtime:
     return _from_environment[1]
 
 
+_entered: ContextVar[tuple[Token[Scope], ...]] = ContextVar("decidable_entered", default=())
+"""Blocks that are open in this context; not on the instance, which tasks and threads may share."""
+
+
 class use_runtime:  # noqa: N801 - reads as a function: with use_runtime(rt):
     """Make a runtime ambient: ``with use_runtime(rt):``, or as a decorator ``@use_runtime(rt)``, sync or async.
 
@@ -77,14 +85,16 @@ class use_runtime:  # noqa: N801 - reads as a function: with use_runtime(rt):
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = chosen_runtime(runtime)
-        self._tokens: list[Token[Scope]] = []
 
     def __enter__(self) -> Runtime:
-        self._tokens.append(scope_variable.set(replace(current_scope(), runtime=self.runtime)))
+        token = scope_variable.set(replace(current_scope(), runtime=self.runtime))
+        _entered.set((*_entered.get(), token))
         return self.runtime
 
     def __exit__(self, *exc_info: object) -> None:
-        scope_variable.reset(self._tokens.pop())
+        *outer, token = _entered.get()
+        _entered.set(tuple(outer))
+        scope_variable.reset(token)
 
     def __call__(self, function: F) -> F:
         """`function`, with the runtime ambient during each call."""
@@ -108,6 +118,10 @@ class _Ambient:
     """Stands for whichever runtime is ambient where it is used."""
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith(
+            "__"
+        ):  # asked by tools that look at modules, doctest for one; no runtime is needed to say no
+            raise AttributeError(name)
         return getattr(current_runtime(), name)
 
     def __repr__(self) -> str:

@@ -120,6 +120,8 @@ class FunctionOption(Option[T_co]):
             return
         if not callable(self.function):
             raise OptionTypeError(f"FunctionOption takes a callable, not {self.function!r}")
+        if isinstance(cast("Any", self.hidden), str):
+            raise OptionTypeError(f"FunctionOption(hidden=...) lists names: ({self.hidden!r},), not {self.hidden!r}")
         spec = function_spec(self.function, self.hidden)
         object.__setattr__(self, "spec", spec)
         object.__setattr__(self, "fields", spec.fields)
@@ -187,6 +189,11 @@ def _named(name: Any, handler: Any) -> Option[Any]:
             return _described(name, first, second)
         if isinstance(first, str) and isinstance(second, Mapping):
             return SchemaOption(second, first, name)
+        if isinstance(first, str) and callable(second):
+            raise OptionTypeError(
+                f"option {name!r} is ('description', {second!r}); write ({getattr(second, '__name__', 'function')}, "
+                "'description'), or ValueOption((...)) to offer the tuple itself"
+            )
     elif isinstance(handler, Option):
         return _renamed(handler, name)
     elif callable(handler):

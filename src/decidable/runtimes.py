@@ -23,7 +23,15 @@ from decidable.providers.callable import CallableProvider
 from decidable.providers.protocol import Provider
 from decidable.providers.registry import resolve_provider
 from decidable.schema.signature import RUNTIME_NAMES
-from decidable.settings import ExecSettings, OnRetry, checked_count, checked_repair, checked_seconds, refuse_tools
+from decidable.settings import (
+    ExecSettings,
+    OnRetry,
+    checked_count,
+    checked_repair,
+    checked_seconds,
+    refuse_tools,
+    refuse_unknown,
+)
 
 __all__ = ["Runtime"]
 
@@ -203,6 +211,7 @@ class Runtime:
         **settings: Unpack[ExecSettings],
     ) -> Any:
         """`exec` from an event loop: async options are awaited, sync ones run in a worker thread."""
+        refuse_unknown("async_exec", settings, ExecSettings)
         scope, flow = self._turn(content, choices, response_format, in_loop=True, **settings)
         return await self.run_async(flow, scope)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, cast, get_args
 
 from decidable.attempt import Repair
-from decidable.errors import SettingError, UsageError, did_you_mean
+from decidable.errors import ArgumentTypeError, SettingError, UsageError, did_you_mean
 from decidable.flow.ask import RetryInfo
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ __all__ = [
     "checked_repair",
     "checked_seconds",
     "refuse_tools",
+    "refuse_unknown",
 ]
 
 OnRetry: TypeAlias = Callable[[RetryInfo], None]
@@ -53,6 +54,14 @@ class ExecSettings(TypedDict, total=False):
     timeout_s: float | None
     on_retry: OnRetry | None
     effort: str | None
+
+
+def refuse_unknown(name: str, given: Mapping[str, Any], known: type[Any]) -> None:
+    """Raise if `given` holds a keyword that the settings class `known` does not name."""
+    for keyword in given:
+        if keyword not in known.__annotations__:
+            hint = did_you_mean(keyword, tuple(known.__annotations__))
+            raise ArgumentTypeError(f"{name}() got an unexpected keyword argument {keyword!r}; {hint}")
 
 
 def refuse_tools(tools: Iterable[Any] | None, toolset: str | None) -> None:

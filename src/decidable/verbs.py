@@ -17,7 +17,7 @@ from decidable.flow.decide import Decision
 from decidable.menu import Menu
 from decidable.options import Option
 from decidable.runtimes import Runtime
-from decidable.settings import DecisionSettings, OnRetry
+from decidable.settings import DecisionSettings, OnRetry, refuse_unknown
 
 if TYPE_CHECKING:
     from typing import Never
@@ -84,7 +84,8 @@ def make(
         options: The menu, in any form that `decidable.options.options_of` lists: a dict of name to function, value or
             payload; a list; an Enum class; a model class.
         runtime: Who decides; default the ambient runtime.
-        state: What the decision is about, if that is not in the prompt: a str, or anything JSON can show.
+        state: What the decision is about, if that is not in the prompt: a str, or anything JSON can show; a model or
+            dataclass by its fields, other objects by their `str`.
         context: Values for hidden parameters of function options.
         max_retries: How often the model is asked again after a reply that is no valid pick; 0 disables. Default 1.
         repair: How far a reply may be mended: ``"none"``, ``"syntax"`` or ``"lossless"``; default the runtime's.
@@ -153,6 +154,7 @@ async def async_make(prompt: ContentInput, options: _Other, **settings: Unpack[D
 async def async_make(prompt: ContentInput, options: Any, *, runtime: Runtime | None = None, **settings: Any) -> Any:
     """`make` from an event loop: async options are awaited, sync ones run in a worker thread."""
     __tracebackhide__ = True
+    refuse_unknown("async_make", settings, DecisionSettings)
     asked = chosen_runtime(runtime)
     scope, flow = asked.decision(prompt, options, in_loop=True, **settings)
     return await asked.run_async(flow, scope)
@@ -175,6 +177,7 @@ def decide(prompt: ContentInput, options: _Other, **settings: Unpack[DecisionSet
 def decide(prompt: ContentInput, options: Any, *, runtime: Runtime | None = None, **settings: Any) -> Any:
     """`make`, but the whole record comes back: option, arguments, result, attempts, repairs, cost, probabilities."""
     __tracebackhide__ = True
+    refuse_unknown("decide", settings, DecisionSettings)
     asked = chosen_runtime(runtime)
     scope, flow = asked.decision(prompt, options, record=True, **settings)
     return asked.run(flow, scope)
@@ -211,6 +214,7 @@ async def async_decide(
 async def async_decide(prompt: ContentInput, options: Any, *, runtime: Runtime | None = None, **settings: Any) -> Any:
     """`decide` from an event loop."""
     __tracebackhide__ = True
+    refuse_unknown("async_decide", settings, DecisionSettings)
     asked = chosen_runtime(runtime)
     scope, flow = asked.decision(prompt, options, in_loop=True, record=True, **settings)
     return await asked.run_async(flow, scope)

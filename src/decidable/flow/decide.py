@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from decidable.attempt import Attempt, Failure, FailureKind, Repair
 from decidable.binding import Choice, bind
@@ -81,6 +81,9 @@ class Asker(Protocol[V_co]):
     """One way of putting a question to a model, and of reading what comes back."""
 
     @property
+    def wanted(self) -> str: ...
+
+    @property
     def max_retries(self) -> int: ...
 
     def request(self, attempts: list[Attempt]) -> Request:
@@ -113,6 +116,7 @@ class ChatAsker:
     system: str | None = None
     model: str | None = None
     effort: str | None = None
+    wanted: ClassVar[str] = "valid pick"
 
     def request(self, attempts: list[Attempt]) -> ChatRequest:
         """The prompt with the menu; then each earlier reply, what was wrong, and the menu again."""
@@ -160,7 +164,7 @@ def until_valid(call: Call, asker: Asker[V]) -> Flow[tuple[V, Reply, tuple[Attem
             return outcome, reply, tuple(attempts)
         attempts.append(Attempt(reply, outcome.kind, outcome.message))
         if outcome.kind in _FINAL or len(attempts) > asker.max_retries:
-            raise _exhausted(attempts)
+            raise _exhausted(attempts, asker.wanted)
         call.notify(RetryInfo("re_ask", len(attempts), 0.0, None, outcome.message))
 
 
@@ -225,7 +229,7 @@ def margin_of(probabilities: Mapping[str, float]) -> float:
 _HEAD = 200
 
 
-def _exhausted(attempts: list[Attempt]) -> DecisionError:
+def _exhausted(attempts: list[Attempt], wanted: str) -> DecisionError:
     last = attempts[-1]
     if last.kind is FailureKind.REFUSAL:
         return RefusedError(f"refusal: {last.message}", kind=last.kind.value, attempts=attempts)
@@ -237,7 +241,7 @@ def _exhausted(attempts: list[Attempt]) -> DecisionError:
     head = text if len(text) <= _HEAD else text[: _HEAD - 3] + "..."
     count = f"{len(attempts)} replies" if len(attempts) > 1 else "1 reply"
     return DecisionError(
-        f"no valid pick in {count}; last problem: {last.kind.value}: {last.message}. The reply began: {head!r}",
+        f"no {wanted} in {count}; last problem: {last.kind.value}: {last.message}. The reply began: {head!r}",
         kind=last.kind.value,
         attempts=attempts,
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -126,27 +127,15 @@ class _Run:
         self._admit(effect)
         if self.recorder is None:
             return effect.provider.send(effect.request, effect.deadline)
-        node = self._open(effect)
-        try:
-            reply = effect.provider.send(effect.request, effect.deadline)
-        except BaseException as error:
-            self.recorder.end(node, error=error)
-            raise
-        self.recorder.end(node, output=reply)
-        return reply
+        with self._recorded(self.recorder, effect.purpose, _asked(effect), effect.request) as keep:
+            return keep(effect.provider.send(effect.request, effect.deadline))
 
     async def send_async(self, effect: Send) -> Any:
         self._admit(effect)
         if self.recorder is None:
             return await self._answer(effect)
-        node = self._open(effect)
-        try:
-            reply = await self._answer(effect)
-        except BaseException as error:
-            self.recorder.end(node, error=error)
-            raise
-        self.recorder.end(node, output=reply)
-        return reply
+        with self._recorded(self.recorder, effect.purpose, _asked(effect), effect.request) as keep:
+            return keep(await self._answer(effect))
 
     async def _answer(self, effect: Send) -> Any:
         if effect.deadline is None:
@@ -166,44 +155,38 @@ class _Run:
         if effect.deadline is not None and self.host.clock() >= effect.deadline:
             raise _late(effect, "was not asked: the time given was over before")
 
-    def _open(self, effect: Send) -> Any:
-        provider, recorder = effect.provider, cast("Recorder", self.recorder)
-        model = effect.request.model or provider.model
-        name = f"{provider.name}:{model}" if model else provider.name
-        return recorder.start(effect.purpose, name, effect.request, current_scope().node)
-
     def resolve(self, effect: RunOption) -> Any:
         option = effect.option
         if self.recorder is None or not isinstance(option, FunctionOption) or _records_itself(option):
             return option.resolve(effect.arguments)
-        node = self.recorder.start("function", option.name, effect.arguments, current_scope().node)
-        try:
-            result = option.resolve(effect.arguments)
-        except BaseException as error:
-            self.recorder.end(node, error=error)
-            raise
-        self.recorder.end(node, output=result)
-        return result
+        with self._recorded(self.recorder, "function", option.name, effect.arguments) as keep:
+            return keep(option.resolve(effect.arguments))
 
     async def resolve_async(self, effect: RunOption) -> Any:
         option = effect.option
         if not isinstance(option, FunctionOption):
             return option.resolve(effect.arguments)
-        if not option.spec.is_async:
-            import asyncio
-
-            result = await asyncio.to_thread(_without_stop, self.resolve, effect)
-            return await result if asyncio.iscoroutine(result) else result  # a lambda around an async function
         if self.recorder is None or _records_itself(option):
-            return await option.resolve(effect.arguments)
-        node = self.recorder.start("function", option.name, effect.arguments, current_scope().node)
+            return await _awaited(option, effect.arguments)
+        with self._recorded(self.recorder, "function", option.name, effect.arguments) as keep:
+            return keep(await _awaited(option, effect.arguments))
+
+    @contextmanager
+    def _recorded(self, recorder: Recorder, kind: str, name: str, value: Any) -> Iterator[Callable[[Any], Any]]:
+        """A trace node around a block, which hands its outcome to what the ``with`` gives."""
+        node, outcome = recorder.start(kind, name, value, current_scope().node), None
+
+        def keep(result: Any) -> Any:
+            nonlocal outcome
+            outcome = result
+            return result
+
         try:
-            result = await option.resolve(effect.arguments)
+            yield keep
         except BaseException as error:
-            self.recorder.end(node, error=error)
+            recorder.end(node, error=error)
             raise
-        self.recorder.end(node, output=result)
-        return result
+        recorder.end(node, output=outcome)
 
     def before_wait(self, effect: Wait) -> None:
         if effect.before is not None:
@@ -250,15 +233,30 @@ def _shortened(error: BaseException) -> BaseException:
     return error if trace is None else error.with_traceback(trace)
 
 
-def _without_stop(resolve: Callable[[RunOption], Any], effect: RunOption) -> Any:
+async def _awaited(option: FunctionOption[Any], arguments: Mapping[str, Any]) -> Any:
+    """The result of a function option: an async one awaited, a sync one run in a worker thread."""
+    if option.spec.is_async:
+        return await option.resolve(arguments)
+    import asyncio
+
+    result = await asyncio.to_thread(_without_stop, option, arguments)
+    return await result if asyncio.iscoroutine(result) else result  # of a lambda around an async function
+
+
+def _without_stop(option: FunctionOption[Any], arguments: Mapping[str, Any]) -> Any:
     try:
-        return resolve(effect)
+        return option.resolve(arguments)
     except StopIteration as error:  # it would never arrive: a future cannot hold one
-        raise RuntimeError(f"option {effect.option.name!r} raised StopIteration") from error
+        raise RuntimeError(f"option {option.name!r} raised StopIteration") from error
 
 
 def _records_itself(option: FunctionOption[Any]) -> bool:
     return hasattr(option.function, "__decidable_input__")
+
+
+def _asked(effect: Send) -> str:
+    model = effect.request.model or effect.provider.model
+    return f"{effect.provider.name}:{model}" if model else effect.provider.name
 
 
 def _late(effect: Send, what: str) -> LLMError:

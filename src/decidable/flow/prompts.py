@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from decidable.attempt import Attempt, FailureKind
@@ -33,8 +34,16 @@ def menu_text(menu: str, instruction: str) -> str:
 
 
 def state_text(state: Any) -> str:
-    """What a decision is about, as text: a str as it is, anything else as JSON."""
-    return state if isinstance(state, str) else json.dumps(state, ensure_ascii=False, indent=1, default=str)
+    """What a decision is about, as text: a str as it is, anything else as JSON, models by their fields."""
+    return state if isinstance(state, str) else json.dumps(state, ensure_ascii=False, indent=1, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return str(value)
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:

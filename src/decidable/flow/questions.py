@@ -30,6 +30,7 @@ class QuestionAsker:
     """
 
     max_retries = 0
+    wanted = "valid pick"
 
     def __init__(
         self, menu: Menu, prompt: Content, state: Content | None, provider: Provider, model: str | None

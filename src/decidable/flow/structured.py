@@ -35,6 +35,8 @@ class SchemaAsker:
         OptionError: The JSON Schema says what cannot be checked here.
     """
 
+    wanted = "valid value"
+
     def __init__(
         self,
         response_format: Any,

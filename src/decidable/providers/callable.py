@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from decidable.content import Content, blocks_of
 from decidable.errors import DecidableError, HostFunctionError, LLMError, LLMErrorReason
@@ -55,7 +55,7 @@ class CallableProvider:
         try:
             answer = self._call(request)
         except Exception as error:
-            raise self._translated(error) from error
+            self._raise_for(error)
         if inspect.isawaitable(answer):
             _discard(answer)
             raise HostFunctionError(f"the call function {self.name!r} returned an awaitable in a sync call")
@@ -73,7 +73,7 @@ class CallableProvider:
                 if inspect.isawaitable(answer):
                     answer = await answer
         except Exception as error:
-            raise self._translated(error) from error
+            self._raise_for(error)
         return self._reply(answer)
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class CallableProvider:
         try:
             return self._call(request)
         except StopIteration as error:  # a future cannot hold one
-            raise self._translated(error) from error
+            self._raise_for(error)
 
     def _reply(self, answer: Any) -> Reply:
         if isinstance(answer, str):
@@ -116,8 +116,14 @@ class CallableProvider:
             return answer
         raise TypeError(f"the call function {self.name!r} must return a str or a Reply, not {type(answer).__name__}")
 
+    def _raise_for(self, error: Exception) -> NoReturn:
+        """Raise what the function's exception means; a mistake in it goes on untouched."""
+        translated = self._translated(error)
+        if translated is error:
+            raise error
+        raise translated from error
+
     def _translated(self, error: Exception) -> Exception:
-        """What to raise for what the function raised."""
         if isinstance(error, StopIteration):
             return HostFunctionError(f"the call function {self.name!r} raised StopIteration: it has no reply left")
         if isinstance(error, DecidableError):
@@ -126,7 +132,9 @@ class CallableProvider:
         for holder, name in ((error, "status_code"), (response, "status_code"), (error, "code")):
             status = getattr(holder, name, None)
             if isinstance(status, int) and _LOWEST_STATUS <= status <= _HIGHEST_STATUS:
-                return self._failed(error, _reason_of_status(status), status, _retry_after(response or error))
+                return self._failed(
+                    error, _reason_of_status(status), status, _retry_after(error if response is None else response)
+                )
         if isinstance(error, _MISTAKES):
             return error
         return self._failed(error, _reason_of_type(error), None, None)
@@ -199,7 +207,7 @@ def _reason_of_status(status: int) -> LLMErrorReason:
     named = {
         401: LLMErrorReason.AUTH,
         403: LLMErrorReason.AUTHZ,
-        408: LLMErrorReason.TIMEOUT,
+        408: LLMErrorReason.TRANSPORT,  # the server's own limit: worth another try, as the client's is
         413: LLMErrorReason.CONTEXT,
         429: LLMErrorReason.RATE_LIMIT,
     }

@@ -16,7 +16,7 @@ def declined(text: str) -> Failure:
 def truncated() -> Failure:
     """The reply was cut off."""
     return Failure(
-        FailureKind.TRUNCATED, "the reply was cut off before its pick was complete; answer with the JSON object only"
+        FailureKind.TRUNCATED, "the reply was cut off before its JSON was complete; answer with the JSON only"
     )
 
 

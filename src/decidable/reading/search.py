@@ -58,7 +58,7 @@ def searched_json(text: str, stop: StopReason | None) -> Any:
         return walked.found[-1].value
     if walked.found:
         return Failure(FailureKind.AMBIGUOUS, f"the reply holds {len(walked.found)} JSON objects; send exactly one")
-    return nothing(stop, FailureKind.NO_ACTION, "the reply holds no JSON object")
+    return nothing(stop, FailureKind.NO_ACTION, "the reply holds no JSON value to read")
 
 
 _ARRAY = re.compile(r"(?:^|```\w{0,20})[ \t]*+(?=\[)", re.MULTILINE)

@@ -90,6 +90,9 @@ _NAMED: dict[str, type] = {
 }
 
 
+_SCALARS: dict[str, type | tuple[type, ...]] = {"str": str, "int": int, "float": (int, float)}
+
+
 def apply_metadata(field: Field, meta: Mapping[str, Any], where: str) -> Field:
     """`field` with the ``description`` and ``options`` of `meta`.
 
@@ -109,6 +112,10 @@ def apply_metadata(field: Field, meta: Mapping[str, Any], where: str) -> Field:
     field = replace(field, criteria=criteria)
     if field.type == "bool":
         return field
+    for choice in choices:
+        wanted = _SCALARS.get(field.type)
+        if wanted is not None and (not isinstance(choice, wanted) or isinstance(choice, bool)):
+            raise OptionTypeError(f"{where}: the option {choice!r} is no {field.type}, so no value could be right")
     if field.default is not MISSING and field.default is not None and field.default not in choices:
         raise OptionError(f"{where}: the default {field.default!r} is not among its options {choices!r}")
     return replace(field, choices=choices)

@@ -68,6 +68,7 @@ def pick(option: str, /, **arguments: Any) -> Answerer:
         call = {"call": option, "args": arguments} if arguments else {"call": option}
         return Reply(json.dumps(call, ensure_ascii=False), stop="stop")
 
+    answer.__qualname__ = f"pick({option!r})"  # what a left-over step is called
     return answer
 
 
@@ -151,6 +152,8 @@ class ScriptedProvider:
         if isinstance(step, BaseException):
             raise step
         answer = step(request) if callable(step) else step
+        if not isinstance(answer, (str, Reply)):
+            raise TypeError(f"step {number + 1} gave {answer!r}; a step's function returns a str or a Reply")
         return text(answer) if isinstance(answer, str) else answer
 
     async def asend(self, request: Request, deadline: float | None = None) -> Reply:
