@@ -13,26 +13,137 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ChatRequest",
+    "Echo",
     "Message",
+    "NamedTool",
     "Reply",
     "Request",
     "Role",
+    "Sampling",
     "StopReason",
+    "Token",
+    "ToolCall",
+    "ToolChoice",
+    "ToolResult",
+    "ToolSpec",
     "Usage",
 ]
 
 Role: TypeAlias = Literal["user", "assistant"]
 
-StopReason: TypeAlias = Literal["stop", "length", "refusal", "content_filter"]
-"""Why the model stopped: by itself, at its token limit, because it declined, because it was filtered."""
+StopReason: TypeAlias = Literal["stop", "length", "tool_calls", "refusal", "content_filter"]
+"""Why the model stopped: by itself, at its token limit, to have tools run, because it declined, because it was
+filtered."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as a model sees it.
+
+    Attributes:
+        name: What the model calls it.
+        description: What it does.
+        parameters: JSON Schema of its arguments, of ``"type": "object"``.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool that the model wants run.
+
+    Attributes:
+        id: What its result is matched by; unique within the reply.
+        name: The tool.
+        arguments: The object that the wire gave; as text when it was not the JSON of an object.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] | str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool gave back.
+
+    Attributes:
+        call_id: `ToolCall.id` of the call that it answers.
+        name: The tool.
+        content: The result.
+        is_error: Whether it says what went wrong.
+    """
+
+    call_id: str
+    name: str
+    content: Content
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Echo:
+    """A reply as the wire gave it, to be sent back word for word to whoever gave it: signed or encrypted reasoning.
+
+    Attributes:
+        source: The provider's name; another provider is sent the plain message instead.
+        data: JSON that only that wire understands.
+    """
+
+    source: str
+    data: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation."""
+    """One turn of a conversation.
+
+    Attributes:
+        role: Whose turn it is.
+        content: What was said.
+        tool_calls: Tools that the assistant wanted run.
+        tool_results: What they gave back, in the user's turn that follows; they stand before `content`.
+        echo: The assistant's turn as its wire gave it, or None.
+    """
 
     role: Role
     content: Content
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_results: tuple[ToolResult, ...] = ()
+    echo: Echo | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTool:
+    """A tool choice: this tool and no other."""
+
+    name: str
+
+
+ToolChoice: TypeAlias = "Literal['auto', 'required', 'none'] | NamedTool"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How tokens are chosen; what is None is left to the provider.
+
+    Attributes:
+        temperature: 0 for the likeliest token; the range is the provider's, mostly up to 1 or 2.
+        top_p: Share of probability that is sampled from, in (0, 1].
+        max_tokens: Most tokens of the reply, reasoning included where the provider counts so.
+        stop: Texts at which the reply ends.
+        seed: Makes sampling repeatable, where the provider can.
+        top_logprobs: How many of the likeliest tokens to report at each place, with their log-probabilities.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    top_logprobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +157,10 @@ class ChatRequest:
         output_schema: JSON Schema that the reply is wanted in, or None. A provider without native structured
             output ignores it: the prompt says it too.
         effort: How much reasoning is wanted (``"low"``, ``"medium"``, ``"high"``), or None for the provider's default.
+        tools: Tools that the model may call; names are unique.
+        tool_choice: Whether it must.
+        parallel_tool_calls: Whether several calls in one reply are wanted; None leaves it to the provider.
+        sampling: How tokens are chosen, or None for the provider's defaults.
     """
 
     messages: tuple[Message, ...]
@@ -53,6 +168,10 @@ class ChatRequest:
     model: str | None = None
     output_schema: Mapping[str, Any] | None = None
     effort: str | None = None
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    parallel_tool_calls: bool | None = None
+    sampling: Sampling | None = None
 
 
 Request: TypeAlias = "ChatRequest | QuestionRequest"
@@ -77,6 +196,21 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Token:
+    """One place of a reply's text.
+
+    Attributes:
+        text: The token that stands there.
+        logprob: Natural logarithm of its probability.
+        top: The likeliest tokens at that place, with theirs.
+    """
+
+    text: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What came back for one request.
 
@@ -90,6 +224,9 @@ class Reply:
         cost: US dollars, or None if unknown (never 0 for unknown).
         model: The model that answered, as it names itself.
         request_id: The provider's own id of the request.
+        tool_calls: Tools that the model wants run, in order.
+        tokens: The text's tokens with their log-probabilities, if they were asked for and given; else None.
+        echo: The reply as its wire gave it, where the wire wants it back word for word; else None.
     """
 
     text: str = ""
@@ -101,3 +238,6 @@ class Reply:
     cost: float | None = None
     model: str | None = None
     request_id: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tokens: tuple[Token, ...] | None = None
+    echo: Echo | None = None

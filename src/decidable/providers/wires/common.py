@@ -1,0 +1,165 @@
+"""What the wires share: the body's bytes, arguments, lowered schemas, images."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from decidable.content import Content, MediaPart, TextPart
+from decidable.errors import UnaskableError
+from decidable.messages import ChatRequest, ToolCall
+from decidable.providers.endpoint import Endpoint
+from decidable.schema.lowering import Dialect, Lowered, lower
+
+__all__ = ["Lowerings", "arguments_of", "body_of", "count", "data_url", "parts_of", "said", "text_only"]
+
+
+def body_of(fields: Mapping[str, Any], endpoint: Endpoint, extra: Mapping[str, Any]) -> bytes:
+    """The body, in the endpoint's accent; `extra` has the last word."""
+    body = dict(fields)
+    for name in endpoint.omit:
+        body.pop(name, None)
+    for name, other in endpoint.rename.items():
+        if name in body:
+            body[other] = body.pop(name)
+    body.update(extra)
+    return json.dumps(body, separators=(",", ":")).encode()  # all ASCII: a lone surrogate in a prompt harms nobody
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a key stands twice")
+    return result
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_ARGUMENTS = json.JSONDecoder(object_pairs_hook=_distinct, parse_constant=_refuse)
+
+
+def arguments_of(text: Any) -> Mapping[str, Any] | str:
+    """A tool call's arguments, from the text that a wire gives: an object, or the text itself if it is none."""
+    if isinstance(text, Mapping):
+        return text
+    if not isinstance(text, str) or not text.strip():
+        return {}
+    try:
+        value = _ARGUMENTS.decode(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, dict) else text
+
+
+def count(value: Any) -> int:
+    """A number of tokens; 0 for what is none."""
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def said(value: Any) -> str:
+    """`value` if it is text, else an empty string."""
+    return value if isinstance(value, str) else ""
+
+
+def parts_of(content: Content) -> Iterable[TextPart | MediaPart]:
+    """The parts of a content, none for an empty string."""
+    if isinstance(content, str):
+        return (TextPart(content),) if content else ()
+    return content
+
+
+def text_only(content: Content, name: str) -> str:
+    """The text of a content that a wire takes as text alone.
+
+    Raises:
+        UnaskableError: It holds media.
+    """
+    if isinstance(content, str):
+        return content
+    if any(isinstance(part, MediaPart) for part in content):
+        raise UnaskableError(f"{name} takes no media there, only text")
+    return "\n\n".join(part.text for part in content if isinstance(part, TextPart))
+
+
+def image_data(part: MediaPart, name: str) -> str:
+    """An image in base64.
+
+    Raises:
+        UnaskableError: It is no image, which is all the media that the wires here carry.
+    """
+    if part.kind != "image":
+        raise UnaskableError(f"{name} is sent text and images; the content holds {part.kind} ({part.mime_type})")
+    return base64.b64encode(part.data).decode()
+
+
+def data_url(part: MediaPart, name: str) -> str:
+    """An image as a data URL; raises as `image_data`."""
+    return f"data:{part.mime_type};base64,{image_data(part, name)}"
+
+
+_KEPT = 64
+
+
+class Lowerings:
+    """Schemas in one dialect, each lowered once for its request and its reply."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._kept: dict[int, tuple[Mapping[str, Any], Lowered | UnaskableError]] = {}
+
+    def of(self, schema: Mapping[str, Any], where: str) -> Lowered:
+        """`schema` in the dialect.
+
+        Raises:
+            UnaskableError: It cannot be expressed; the message begins with `where` and holds the path.
+        """
+        kept = self._kept.get(id(schema))
+        if kept is None or kept[0] is not schema:
+            if len(self._kept) >= _KEPT:
+                self._kept.clear()
+            try:
+                made: Lowered | UnaskableError = lower(schema, self.dialect, where)
+            except UnaskableError as error:
+                made = error.with_traceback(None)
+            kept = self._kept[id(schema)] = (schema, made)
+        if isinstance(kept[1], UnaskableError):
+            raise UnaskableError(str(kept[1]))
+        return kept[1]
+
+    def find(self, schema: Mapping[str, Any]) -> Lowered | None:
+        """As `of`, but None for a schema that cannot be expressed."""
+        try:
+            return self.of(schema, "")
+        except UnaskableError:
+            return None
+
+    def restored_text(self, text: str, schema: Mapping[str, Any]) -> str:
+        """The text of a reply to a lowered schema, as a reply to the schema itself; other text stays as it is."""
+        restore = self.of(schema, "").restore
+        value = _whole(text) if restore is not None else None
+        if restore is None or value is None:
+            return text
+        back = restore(value)
+        return text if back == value else json.dumps(back, ensure_ascii=False)
+
+    def restored_calls(self, calls: tuple[ToolCall, ...], request: ChatRequest) -> tuple[ToolCall, ...]:
+        """Tool calls whose arguments followed lowered schemas, in the terms of the schemas themselves."""
+        schemas = {tool.name: tool.parameters for tool in request.tools}
+        return tuple(self._restored(call, schemas.get(call.name)) for call in calls)
+
+    def _restored(self, call: ToolCall, schema: Mapping[str, Any] | None) -> ToolCall:
+        lowered = self.find(schema) if schema is not None else None
+        if lowered is None or lowered.restore is None or isinstance(call.arguments, str):
+            return call
+        return ToolCall(call.id, call.name, lowered.restore(call.arguments))
+
+
+def _whole(text: str) -> Any:
+    try:
+        return _ARGUMENTS.decode(text.strip())
+    except (ValueError, RecursionError):
+        return None
