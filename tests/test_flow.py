@@ -7,7 +7,8 @@ import pytest
 from decidable import DecisionError, LLMError, RefusedError, Usage
 from decidable.attempt import FailureKind
 from decidable.flow.ask import Call, RetryInfo, ask
-from decidable.flow.decide import ChatAsker, decide
+from decidable.flow.askers import ChatAsker
+from decidable.flow.decide import decide, picked
 from decidable.flow.effects import Begin, Draw, End, Now, RunOption, Send, Wait, in_node
 from decidable.menu import menu_of
 from decidable.messages import ChatRequest, Message, Reply
@@ -140,32 +141,32 @@ BAD = Reply("hm", usage=Usage(3, 1))
 
 def test_a_budget_sees_re_asks_too():
     budget = Limit(1)
-    _, error = play(decide(Call(PROVIDER, budget=budget), asker(), {}), BAD)
+    _, error = play(decide(picked(Call(PROVIDER, budget=budget), asker()), {}), BAD)
     assert str(error) == "spent"
     assert budget.booked == [BAD]
 
 
 def test_a_value_is_resolved_within_the_flow():
-    effects, decision = play(decide(Call(PROVIDER), asker(), {}), GO)
+    effects, decision = play(decide(picked(Call(PROVIDER), asker()), {}), GO)
     assert (decision.option, decision.result, decision.usage, decision.cost) == ("go", 1, Usage(10, 5), 0.5)
     assert len(effects) == 1
 
 
 def test_a_function_is_run_by_the_driver():
-    effects, decision = play(decide(Call(PROVIDER), asker(), {}), Reply('{"call": "add", "args": {"n": 4}}'), 5)
+    effects, decision = play(decide(picked(Call(PROVIDER), asker()), {}), Reply('{"call": "add", "args": {"n": 4}}'), 5)
     assert isinstance(effects[1], RunOption)
     assert (effects[1].arguments, decision.result, decision.args) == ({"n": 4}, 5, {"n": 4})
 
 
 def test_what_a_function_raises_is_neither_retried_nor_wrapped():
     boom = ValueError("mine")
-    _, error = play(decide(Call(PROVIDER), asker(), {}), Reply('{"call": "add", "args": {"n": 4}}'), boom)
+    _, error = play(decide(picked(Call(PROVIDER), asker()), {}), Reply('{"call": "add", "args": {"n": 4}}'), boom)
     assert error is boom
 
 
 def test_a_re_ask_shows_every_reply_and_every_problem():
     effects, decision = play(
-        decide(Call(PROVIDER), asker(max_retries=2), {}), Reply("first"), Reply('{"call": "stop"}'), GO
+        decide(picked(Call(PROVIDER), asker(max_retries=2)), {}), Reply("first"), Reply('{"call": "stop"}'), GO
     )
     assert [e.purpose for e in effects] == ["model_call", "re_ask", "re_ask"]
     turns = [(m.role, m.content) for m in effects[2].request.messages]
@@ -178,17 +179,17 @@ def test_a_re_ask_shows_every_reply_and_every_problem():
 
 
 def test_a_repeated_problem_is_told_once():
-    effects, _ = play(decide(Call(PROVIDER), asker(max_retries=3), {}), BAD, BAD, BAD)
+    effects, _ = play(decide(picked(Call(PROVIDER), asker(max_retries=3)), {}), BAD, BAD, BAD)
     assert effects[3].request.messages[-1].content.count("holds no pick") == 1
 
 
 def test_a_long_reply_goes_back_shortened():
-    effects, _ = play(decide(Call(PROVIDER), asker(), {}), Reply("x" * 50_000))
+    effects, _ = play(decide(picked(Call(PROVIDER), asker()), {}), Reply("x" * 50_000))
     assert len(effects[1].request.messages[1].content) < 2000
 
 
 def test_exhaustion_says_kind_message_and_head_of_the_reply():
-    _, error = play(decide(Call(PROVIDER), asker(), {}), BAD, Reply("I would rather not say"))
+    _, error = play(decide(picked(Call(PROVIDER), asker()), {}), BAD, Reply("I would rather not say"))
     assert isinstance(error, DecisionError)
     assert isinstance(error, ValueError)
     assert error.kind == "no_action"
@@ -198,13 +199,13 @@ def test_exhaustion_says_kind_message_and_head_of_the_reply():
 
 
 def test_a_refusal_ends_it_at_once():
-    effects, error = play(decide(Call(PROVIDER), asker(max_retries=5), {}), Reply("No.", stop="refusal"))
+    effects, error = play(decide(picked(Call(PROVIDER), asker(max_retries=5)), {}), Reply("No.", stop="refusal"))
     assert isinstance(error, RefusedError)
     assert len(effects) == 1
 
 
 def test_a_truncated_reply_is_asked_for_without_explanation():
-    effects, _ = play(decide(Call(PROVIDER), asker(), {}), Reply('{"call": "ad', stop="length"))
+    effects, _ = play(decide(picked(Call(PROVIDER), asker()), {}), Reply('{"call": "ad', stop="length"))
     assert "Leave out any explanation" in effects[1].request.messages[-1].content
 
 
@@ -216,7 +217,7 @@ def test_the_kinds_of_failure_are_words():
 
 
 def test_usage_and_cost_of_all_replies_are_counted():
-    _, decision = play(decide(Call(PROVIDER), asker(), {}), BAD, GO)
+    _, decision = play(decide(picked(Call(PROVIDER), asker()), {}), BAD, GO)
     assert (decision.usage, decision.cost, decision.requests) == (Usage(13, 6), 0.5, 2)
 
 

@@ -9,6 +9,7 @@ from decidable import decision
 from decidable.ambient import Frame, invocation_hook
 from decidable.attempt import Attempt, FailureKind
 from decidable.default_runtime import runtime, set_default_runtime, use_runtime
+from decidable.deltas import ReasoningDelta, TextDelta, ToolCallDelta
 from decidable.errors import (
     ArgumentTypeError,
     CancelledError,
@@ -19,6 +20,7 @@ from decidable.errors import (
     LLMError,
     LLMErrorReason,
     MissingExtraError,
+    MissingKeyError,
     OptionError,
     OptionTypeError,
     RefusedError,
@@ -32,13 +34,14 @@ from decidable.errors import (
     UsageError,
 )
 from decidable.flow.ask import RetryInfo
-from decidable.flow.decide import Decision
+from decidable.flow.record import Decision, Fallback, Vote, Votes
+from decidable.flow.streaming import Finished, Restarted
 from decidable.function import AgenticFunction, agentic_function
 from decidable.llm import async_llm, llm
-from decidable.messages import Reply, Usage
+from decidable.messages import Reply, Sampling, Usage
 from decidable.options import FunctionOption, Option, SchemaOption, ValueOption
 from decidable.providers.protocol import Provider
-from decidable.providers.registry import register_provider
+from decidable.providers.registry import connect, register_endpoint, register_provider
 from decidable.runtimes import Runtime
 from decidable.trace import Trace, trace
 
@@ -54,25 +57,33 @@ __all__ = [
     "Decision",
     "DecisionError",
     "FailureKind",
+    "Fallback",
+    "Finished",
     "Frame",
     "FunctionOption",
     "HostFunctionError",
     "LLMError",
     "LLMErrorReason",
     "MissingExtraError",
+    "MissingKeyError",
     "Option",
     "OptionError",
     "OptionTypeError",
     "Provider",
+    "ReasoningDelta",
     "RefusedError",
     "Reply",
     "RequestForbiddenError",
+    "Restarted",
     "RetryInfo",
     "Runtime",
     "RuntimeClosedError",
     "RuntimeMissingError",
+    "Sampling",
     "SchemaOption",
     "SettingError",
+    "TextDelta",
+    "ToolCallDelta",
     "Trace",
     "UnaskableError",
     "UnknownProviderError",
@@ -80,12 +91,16 @@ __all__ = [
     "Usage",
     "UsageError",
     "ValueOption",
+    "Vote",
+    "Votes",
     "__version__",
     "agentic_function",
     "async_llm",
+    "connect",
     "decision",
     "invocation_hook",
     "llm",
+    "register_endpoint",
     "register_provider",
     "runtime",
     "set_default_runtime",

@@ -9,7 +9,10 @@ from typing import Any, Literal, TypeAlias
 
 from decidable.messages import Reply
 
-__all__ = ["Attempt", "Failure", "FailureKind", "Pick", "Repair"]
+__all__ = ["Attempt", "Failure", "FailureKind", "Origin", "Pick", "Repair"]
+
+Origin: TypeAlias = Literal["model", "logprobs", "votes", "none"]
+"""Where probabilities come from: a decision model, token log-probabilities, votes, or nowhere."""
 
 Repair: TypeAlias = Literal["none", "syntax", "lossless"]
 """How much a reply may be mended: strict JSON only; its syntax; also values, where nothing is lost."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from decidable.attempt import Failure, FailureKind, Pick, Repair
+from decidable.attempt import Failure, FailureKind, Origin, Pick, Repair
 from decidable.errors import OptionError, did_you_mean
 from decidable.menu import Menu
 from decidable.options import FunctionOption, Option, SchemaOption
@@ -26,11 +26,15 @@ class Choice:
         option: The option picked.
         arguments: What the model filled in, checked and parsed.
         repairs: What was mended in the reply, in order.
+        probabilities: Option name to probability, where the reply gives one for each option.
+        origin: Where they come from.
     """
 
     option: Option[Any]
     arguments: Mapping[str, Any]
     repairs: tuple[str, ...] = ()
+    probabilities: Mapping[str, float] | None = None
+    origin: Origin = "none"
 
 
 def bind(pick: Pick, menu: Menu, repair: Repair = "syntax") -> Choice | Failure:

@@ -14,6 +14,7 @@ Three families, so that a caller can tell whose turn it is to act::
     │   ├── HostFunctionError            a call function used the wrong way       (RuntimeError)
     │   ├── UnknownProviderError         no provider of that name                 (ValueError)
     │   ├── MissingExtraError            an optional dependency is not installed  (ImportError)
+    │   ├── MissingKeyError              a provider's key is not set              (ValueError)
     │   ├── UnaskableError               this provider cannot be asked this       (ValueError)
     │   └── RequestForbiddenError        real requests are switched off           (RuntimeError)
     ├── LLMError                       the provider's failure: retry, wait, or change provider
@@ -46,6 +47,7 @@ __all__ = [
     "LLMError",
     "LLMErrorReason",
     "MissingExtraError",
+    "MissingKeyError",
     "OptionError",
     "OptionTypeError",
     "RefusedError",
@@ -106,6 +108,10 @@ class UnknownProviderError(UsageError, ValueError):
 
 class MissingExtraError(UsageError, ImportError):
     """An optional dependency is not installed; the message says which extra brings it."""
+
+
+class MissingKeyError(UsageError, ValueError):
+    """A provider needs a key and none is set, or what is set cannot be one; the message names the variable."""
 
 
 class UnaskableError(UsageError, ValueError):

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import Any, Self, TypeVar, Unpack, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from decidable.ambient import Scope, current_scope, scope_variable
+from decidable.asking import Manner, answering, chain, chain_of_answers, picking
 from decidable.attempt import Repair
-from decidable.binding import Choice, check_context
-from decidable.content import Content, ContentInput, content_of, with_text
-from decidable.errors import ArgumentTypeError, RuntimeClosedError, UnaskableError, UsageError
-from decidable.flow.ask import Budget, Call, ask
-from decidable.flow.decide import Asker, ChatAsker, Decision, decide, until_valid
+from decidable.binding import check_context
+from decidable.content import ContentInput, content_of
+from decidable.errors import ArgumentTypeError, RuntimeClosedError, UsageError
+from decidable.flow.ask import Budget, Call
+from decidable.flow.decide import decide
 from decidable.flow.drivers import HOST, Host, drive, drive_async
 from decidable.flow.effects import Flow, in_node
-from decidable.flow.prompts import DECISION_FINISH_INSTRUCTION, DECISION_INSTRUCTION, state_text
+from decidable.flow.prompts import DECISION_FINISH_INSTRUCTION, DECISION_INSTRUCTION
+from decidable.flow.record import Decision, FallbackOn
 from decidable.menu import Menu, menu_of
-from decidable.messages import ChatRequest, Message, Reply
+from decidable.messages import Sampling
 from decidable.options import FunctionOption
 from decidable.providers.callable import CallableProvider
 from decidable.providers.protocol import Provider
@@ -26,12 +27,21 @@ from decidable.schema.signature import RUNTIME_NAMES
 from decidable.settings import (
     ExecSettings,
     OnRetry,
+    Via,
     checked_count,
+    checked_fallback,
     checked_repair,
+    checked_samples,
     checked_seconds,
+    checked_seed,
+    checked_via,
     refuse_tools,
     refuse_unknown,
+    sampling_of,
 )
+
+if TYPE_CHECKING:
+    from decidable.flow.streaming import AsyncStream, Stream
 
 __all__ = ["Runtime"]
 
@@ -43,14 +53,22 @@ class Runtime:
 
     Args:
         call: Who answers: a host function ``(content, model=..., response_format=...) -> str``, sync or async; a name
-            such as ``"local"`` or ``"provider:model"``; or a `Provider`. A subclass may define ``_call`` instead.
-        model: The model to ask when a call names none.
+            such as ``"local"`` or ``"openai:gpt-5.2"``; a `Provider`, such as `decidable.connect` makes; or a list of
+            these, of which each is asked when the one before does not answer. A subclass may define ``_call`` instead.
+        model: The model to ask when a call names none; of a list, it holds for the first.
         max_retries: Transport retries per request (base wait 1.5 s, doubled, +-25 %). Default 6.
         repair: How far replies may be mended, if a call does not say: ``"none"``, ``"syntax"`` (default) or
             ``"lossless"``.
         timeout_s: Seconds for each whole call, if it does not say; None for no limit.
         on_retry: Told before each retry, if a call does not say.
         budget: Asked before each request, told after each reply.
+        sampling: How tokens are chosen, if a call does not say: a `decidable.Sampling`, or a mapping of its fields.
+        via: How a menu is put to a chat model, if a call does not say: ``"menu"`` (default), ``"tools"`` or
+            ``"schema"``.
+        fallback: Who is asked next, in any form that `call` takes.
+        fallback_on: When: some of ``"failure"`` (the provider failed, after its retries), ``"exhausted"`` (no valid
+            pick, after its re-asks), ``"unsure"``, and ``"refusal"``. Default all but the last. A provider that cannot
+            be asked at all is always passed over. At the deadline nobody else is asked.
         host: Clock, sleep and chance; for tests.
 
     Raises:
@@ -70,7 +88,7 @@ class Runtime:
 
     def __init__(
         self,
-        call: Callable[..., Any] | str | Provider | None = None,
+        call: Callable[..., Any] | str | Provider | Sequence[Any] | None = None,
         *,
         model: str | None = None,
         max_retries: int = 6,
@@ -78,6 +96,10 @@ class Runtime:
         timeout_s: float | None = None,
         on_retry: OnRetry | None = None,
         budget: Budget | None = None,
+        sampling: Sampling | Mapping[str, Any] | None = None,
+        via: Via = "menu",
+        fallback: Any = None,
+        fallback_on: FallbackOn | Sequence[FallbackOn] = ("failure", "exhausted", "unsure"),
         host: Host = HOST,
     ) -> None:
         self.max_retries = checked_count(max_retries)
@@ -86,12 +108,17 @@ class Runtime:
         self.model = model
         self.on_retry = on_retry
         self.budget = budget
+        self.sampling = sampling_of(sampling)
+        self.via = checked_via(via)
+        self.fallback_on = checked_fallback(fallback_on)
         self.host = host
-        self.provider = self._provider(call)
+        self.providers = (*self._listed(call), *(self._listed(fallback) if fallback is not None else ()))
+        self.provider = self.providers[0]
         self._closed = False
 
     def __repr__(self) -> str:
-        return f"Runtime({self.provider.name!r}, model={self.model or self.provider.model!r})"
+        others = "".join(f", then {provider.name!r}" for provider in self.providers[1:])
+        return f"Runtime({self.provider.name!r}, model={self.model or self.provider.model!r}{others})"
 
     # --- life -----------------------------------------------------------------------------------------------------
 
@@ -99,13 +126,15 @@ class Runtime:
         """Release what the provider holds open; every later call raises `RuntimeClosedError`. May be repeated."""
         if not self._closed:
             self._closed = True
-            self.provider.close()
+            for provider in self.providers:
+                provider.close()
 
     async def aclose(self) -> None:
         """`close` from an event loop."""
         if not self._closed:
             self._closed = True
-            await self.provider.aclose()
+            for provider in self.providers:
+                await provider.aclose()
 
     def __enter__(self) -> Self:
         return self
@@ -146,6 +175,11 @@ class Runtime:
         timeout_s: float | None = None,
         on_retry: OnRetry | None = None,
         effort: str | None = None,
+        via: Via | None = None,
+        samples: int = 1,
+        shuffle: bool | int = False,
+        logprobs: bool = False,
+        sampling: Sampling | Mapping[str, Any] | None = None,
     ) -> Any:
         """Run one turn: the model works on `content`; with `choices`, it ends by picking one of them.
 
@@ -163,6 +197,11 @@ class Runtime:
                 option that is picked get what is left.
             on_retry: Told before each retry.
             effort: How much reasoning is wanted, if the provider can tell the model.
+            via: How the choices are put to the model, as in `decidable.decision.make`.
+            samples: How often it is asked for the decision, likewise.
+            shuffle: Whether each sample sees the choices in another order, likewise.
+            logprobs: Whether token log-probabilities are wanted for the choices, likewise.
+            sampling: How tokens are chosen; default the runtime's.
 
         Returns:
             With `choices`, the result of the option picked; with `response_format`, the parsed value; else the
@@ -187,6 +226,11 @@ class Runtime:
             timeout_s=timeout_s,
             on_retry=on_retry,
             effort=effort,
+            via=via,
+            samples=samples,
+            shuffle=shuffle,
+            logprobs=logprobs,
+            sampling=sampling,
         )
         return self.run(flow, scope)
 
@@ -215,6 +259,61 @@ class Runtime:
         scope, flow = self._turn(content, choices, response_format, in_loop=True, **settings)
         return await self.run_async(flow, scope)
 
+    # --- streaming ------------------------------------------------------------------------------------------------
+
+    def stream(
+        self,
+        content: ContentInput,
+        *,
+        choices: Any = None,
+        response_format: Any = None,
+        **settings: Unpack[ExecSettings],
+    ) -> Stream[Any]:
+        """`exec`, with what happens on the way: iterate over the result for its events.
+
+        Args:
+            content: As `exec`.
+            choices: As `exec`.
+            response_format: As `exec`.
+            settings: As `exec`.
+
+        Returns:
+            An iterator, best used in a ``with`` block, of `TextDelta`, `ReasoningDelta`, `ToolCallDelta`, `Restarted`
+            (what came so far does not count: a retry or re-ask begins), and at last one `Finished`. With `choices` its
+            ``result`` is the whole `Decision`; a function option has run by then. Several samples are not streamed.
+            Iterating raises what `exec` raises.
+
+        Raises:
+            UsageError: The call is wrong; nothing was sent.
+
+        Example:
+            >>> from decidable import Finished, TextDelta
+            >>> from decidable.testing import scripted
+            >>> with scripted("It rains.", chunks=3) as rt, rt.stream("Weather?") as events:
+            ...     [event.text for event in events if isinstance(event, TextDelta)]
+            ['It ', 'rai', 'ns.']
+        """
+        from decidable.flow.streaming import Stream  # most programs wait for the whole reply
+
+        refuse_unknown("stream", settings, ExecSettings)
+        scope, flow = self._turn(content, choices, response_format, in_loop=False, record=True, **settings)
+        return Stream(flow, self.host, scope)
+
+    def async_stream(
+        self,
+        content: ContentInput,
+        *,
+        choices: Any = None,
+        response_format: Any = None,
+        **settings: Unpack[ExecSettings],
+    ) -> AsyncStream[Any]:
+        """`stream` for ``async for``, best used in an ``async with`` block."""
+        from decidable.flow.streaming import AsyncStream  # as above
+
+        refuse_unknown("async_stream", settings, ExecSettings)
+        scope, flow = self._turn(content, choices, response_format, in_loop=True, record=True, **settings)
+        return AsyncStream(flow, self.host, scope)
+
     # --- what decisions are made of -------------------------------------------------------------------------------
 
     def decision(
@@ -224,15 +323,11 @@ class Runtime:
         *,
         state: Any = None,
         context: Mapping[str, Any] | None = None,
-        max_retries: int = 1,
-        repair: Repair | None = None,
-        model: str | None = None,
         timeout_s: float | None = None,
         on_retry: OnRetry | None = None,
-        effort: str | None = None,
-        instruction: str = DECISION_INSTRUCTION,
         in_loop: bool = False,
         record: bool = False,
+        **settings: Any,
     ) -> tuple[Scope, Flow[Any]]:
         """One decision as a flow, and the scope to run it in; `decision.make` says what the arguments mean.
 
@@ -245,21 +340,16 @@ class Runtime:
             raise ArgumentTypeError(f"context= maps parameter names to values; it is {context!r}")
         injected = _injected(menu, self, context or {}, in_loop=in_loop)
         content = prompt if type(prompt) is str else content_of(prompt)
-        retries = max_retries if type(max_retries) is int and max_retries >= 0 else checked_count(max_retries)
-        level = self.repair if repair is None else checked_repair(repair)
-        asker: Asker[Choice]
-        if self.provider.capabilities.chat:
-            if state is not None:
-                content = with_text(content, state_text(state))
-            system = scope.frame.system if scope.frame is not None else None
-            asker = ChatAsker(menu, content, retries, level, instruction, system, model or self.model, effort)
+        manner = self._manner(scope, **settings)
+        calls = self._calls(scope, on_retry)
+        if len(calls) == 1:
+            found = picking(menu, content, state, manner, calls[0])
         else:
-            asker = _questions(menu, content, state, self.provider, model or self.model)
-        call = self._call_for(scope, on_retry)
+            found = chain(menu, content, state, manner, calls, on=self.fallback_on)
         if scope.recorder is not None:
-            traced = in_node(decide(call, asker, injected), "decision", " | ".join(menu.index), prompt)
+            traced = in_node(decide(found, injected), "decision", " | ".join(menu.index), prompt)
             return scope, traced if record else _result(traced)
-        return scope, decide(call, asker, injected, record=record)
+        return scope, decide(found, injected, record=record)
 
     def run(self, flow: Flow[R], scope: Scope) -> R:
         """Drive `flow` in `scope`, in this thread."""
@@ -284,6 +374,13 @@ class Runtime:
     def _call(self, content: list[dict[str, Any]], model: str | None, response_format: Any) -> Any:
         """For subclasses: answer `content` (a list of blocks) with text."""
         raise UsageError("this runtime has nobody to ask")  # pragma: no cover - replaced, or never reached
+
+    def _listed(self, call: Any) -> tuple[Provider, ...]:
+        if isinstance(call, (list, tuple)):
+            if not call:
+                raise UsageError("Runtime needs someone to ask; the list of providers is empty")
+            return tuple(self._provider(one) for one in call)
+        return (self._provider(call),)
 
     def _provider(self, call: Any) -> Provider:
         if call is None:
@@ -316,14 +413,40 @@ class Runtime:
             deadline = min(deadline, scope.deadline)
         return scope.asking(self, deadline)
 
-    def _call_for(self, scope: Scope, on_retry: OnRetry | None) -> Call:
-        return Call(
-            self.provider, self.max_retries, scope.deadline, on_retry or self.on_retry, self.budget, self.host.clock()
-        )
+    def _calls(self, scope: Scope, on_retry: OnRetry | None) -> list[Call]:
+        """One call for each provider, begun now."""
+        now, told = self.host.clock(), on_retry or self.on_retry
+        return [Call(p, self.max_retries, scope.deadline, told, self.budget, now) for p in self.providers]
 
-    def _base(self, scope: Scope, model: str | None, effort: str | None) -> ChatRequest:
-        system = scope.frame.system if scope.frame is not None else None
-        return ChatRequest((), system, model or self.model, None, effort)
+    def _manner(
+        self,
+        scope: Scope,
+        *,
+        max_retries: int = 1,
+        repair: Repair | None = None,
+        model: str | None = None,
+        effort: str | None = None,
+        sampling: Sampling | Mapping[str, Any] | None = None,
+        via: Via | None = None,
+        samples: int = 1,
+        shuffle: bool | int = False,
+        logprobs: bool = False,
+        instruction: str = DECISION_INSTRUCTION,
+    ) -> Manner:
+        """The settings of one call, checked, with the runtime's own where it does not say."""
+        return Manner(
+            max_retries if type(max_retries) is int and max_retries >= 0 else checked_count(max_retries),
+            self.repair if repair is None else checked_repair(repair),
+            scope.frame.system if scope.frame is not None else None,
+            model or self.model,
+            effort,
+            self.sampling if sampling is None else sampling_of(sampling),
+            instruction,
+            self.via if via is None else checked_via(via),
+            1 if samples == 1 else checked_samples(samples),
+            None if shuffle is False else checked_seed(shuffle),
+            bool(logprobs),
+        )
 
     def _turn(
         self,
@@ -332,6 +455,7 @@ class Runtime:
         response_format: Any,
         *,
         in_loop: bool,
+        record: bool = False,
         tools: Iterable[Any] | None = None,
         toolset: str | None = None,
         **settings: Any,
@@ -342,7 +466,9 @@ class Runtime:
             return self._reply(content, response_format, **settings)
         if response_format is not None:
             raise UsageError("give choices= or response_format=, not both; a choice can carry a payload schema")
-        return self.decision(content, choices, instruction=DECISION_FINISH_INSTRUCTION, in_loop=in_loop, **settings)
+        return self.decision(
+            content, choices, instruction=DECISION_FINISH_INSTRUCTION, in_loop=in_loop, record=record, **settings
+        )
 
     def _reply(
         self,
@@ -350,45 +476,21 @@ class Runtime:
         response_format: Any,
         *,
         context: Mapping[str, Any] | None = None,
-        max_retries: int = 1,
-        repair: Repair | None = None,
-        model: str | None = None,
         timeout_s: float | None = None,
         on_retry: OnRetry | None = None,
-        effort: str | None = None,
+        **settings: Any,
     ) -> tuple[Scope, Flow[Any]]:
         """A reply without a menu as a flow: typed, or plain text."""
         scope = self._scope(timeout_s)
-        if not self.provider.capabilities.chat:
-            raise UnaskableError(f"{self.provider!r} cannot write text; give it choices=")
-        prompt, call = content_of(content), self._call_for(scope, on_retry)
-        base = self._base(scope, model, effort)
-        retries, level = checked_count(max_retries), self.repair if repair is None else checked_repair(repair)
-        if response_format is None:
-            return scope, _text(ask(call, replace(base, messages=(Message("user", prompt),))))
-        from decidable.flow.structured import SchemaAsker
-
-        native = self.provider.capabilities.output_schema
-        asker = SchemaAsker(response_format, prompt, max_retries=retries, repair=level, base=base, native=native)
-        return scope, _first(until_valid(call, asker))
-
-
-def _questions(menu: Menu, prompt: Content, state: Any, provider: Provider, model: str | None) -> Asker[Choice]:
-    from decidable.flow.questions import QuestionAsker  # a program with chat models never needs it
-
-    return QuestionAsker(menu, prompt, None if state is None else state_text(state), provider, model)
-
-
-def _first(flow: Flow[tuple[R, Any, Any]]) -> Flow[R]:
-    return (yield from flow)[0]
+        manner = self._manner(scope, **settings)
+        prompt, calls = content_of(content), self._calls(scope, on_retry)
+        if len(calls) == 1:
+            return scope, answering(prompt, response_format, manner, calls[0], must=False)
+        return scope, chain_of_answers(prompt, response_format, manner, calls, self.fallback_on)
 
 
 def _result(flow: Flow[Decision[Any]]) -> Flow[Any]:
     return (yield from flow).result
-
-
-def _text(flow: Flow[Reply]) -> Flow[str]:
-    return (yield from flow).text
 
 
 def _injected(menu: Menu, runtime: Runtime, context: Mapping[str, Any], *, in_loop: bool) -> Mapping[str, Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, get_args
 
 from decidable.attempt import Repair
 from decidable.errors import ArgumentTypeError, SettingError, UsageError, did_you_mean
 from decidable.flow.ask import RetryInfo
+from decidable.flow.record import FallbackOn
+from decidable.messages import Sampling
 
 if TYPE_CHECKING:
     from decidable.runtimes import Runtime
@@ -16,14 +18,23 @@ __all__ = [
     "DecisionSettings",
     "ExecSettings",
     "OnRetry",
+    "Via",
     "checked_count",
+    "checked_fallback",
     "checked_repair",
+    "checked_samples",
     "checked_seconds",
+    "checked_seed",
+    "checked_via",
     "refuse_tools",
     "refuse_unknown",
+    "sampling_of",
 ]
 
 OnRetry: TypeAlias = Callable[[RetryInfo], None]
+
+Via: TypeAlias = Literal["menu", "tools", "schema"]
+"""How a menu is put to a chat model: as text, as one tool per option, or as text with a schema for the reply."""
 
 TOOLSETS: Mapping[str, tuple[Any, ...]] = {"default": ()}
 """Named groups of tools. The default one is empty: tools are off unless given."""
@@ -40,6 +51,12 @@ class DecisionSettings(TypedDict, total=False):
     model: str | None
     timeout_s: float | None
     on_retry: OnRetry | None
+    effort: str | None
+    via: Via | None
+    samples: int
+    shuffle: bool | int
+    logprobs: bool
+    sampling: Sampling | Mapping[str, Any] | None
 
 
 class ExecSettings(TypedDict, total=False):
@@ -54,6 +71,11 @@ class ExecSettings(TypedDict, total=False):
     timeout_s: float | None
     on_retry: OnRetry | None
     effort: str | None
+    via: Via | None
+    samples: int
+    shuffle: bool | int
+    logprobs: bool
+    sampling: Sampling | Mapping[str, Any] | None
 
 
 def refuse_unknown(name: str, given: Mapping[str, Any], known: type[Any]) -> None:
@@ -96,3 +118,81 @@ def checked_repair(value: Any) -> Repair:
     if value not in get_args(Repair):
         raise SettingError(f"repair is one of {', '.join(map(repr, get_args(Repair)))}, not {value!r}")
     return cast("Repair", value)
+
+
+def checked_via(value: Any) -> Via:
+    """`value` as a way of putting a menu."""
+    if value not in get_args(Via):
+        raise SettingError(f"via is one of {', '.join(map(repr, get_args(Via)))}, not {value!r}")
+    return cast("Via", value)
+
+
+MOST_SAMPLES = 1000
+
+
+def checked_samples(value: Any) -> int:
+    """`value` as a number of samples."""
+    if type(value) is not int or not 1 <= value <= MOST_SAMPLES:
+        raise SettingError(f"samples counts samples, from 1 to {MOST_SAMPLES}, not {value!r}")
+    return value
+
+
+def checked_seed(shuffle: Any) -> int | None:
+    """The seed that ``shuffle=`` means: True is 0, False is no shuffling, a number is itself."""
+    if isinstance(shuffle, bool):
+        return 0 if shuffle else None
+    if not isinstance(shuffle, int):
+        raise SettingError(f"shuffle is True, False, or an int that seeds it, not {shuffle!r}")
+    return shuffle
+
+
+def checked_fallback(value: Any) -> tuple[FallbackOn, ...]:
+    """`value` as the outcomes after which another provider is asked."""
+    known = tuple(name for name in get_args(FallbackOn) if name != "unaskable")
+    names = (value,) if isinstance(value, str) else tuple(value)
+    for name in names:
+        if name not in known:
+            raise SettingError(f"fallback_on lists some of {', '.join(map(repr, known))}, not {name!r}")
+    return names
+
+
+def sampling_of(value: Any) -> Sampling | None:
+    """`value` as sampling settings: a `Sampling`, or a mapping of its fields.
+
+    Raises:
+        SettingError: A name or a number that is none of them.
+    """
+    if value is None or isinstance(value, Sampling):
+        checked: Sampling | None = value
+    elif isinstance(value, Mapping):
+        known = tuple(Sampling.__dataclass_fields__)
+        for name in value:
+            if name not in known:
+                raise SettingError(f"sampling has no {name!r}; {did_you_mean(name, known)}")
+        stop = value.get("stop") or ()
+        checked = Sampling(**{**value, "stop": (stop,) if isinstance(stop, str) else tuple(stop)})
+    else:
+        raise SettingError(f"sampling is a Sampling or a mapping such as {{'temperature': 0}}, not {value!r}")
+    if checked is not None:
+        _check_sampling(checked)
+    return checked
+
+
+def _check_sampling(sampling: Sampling) -> None:
+    for name, kind, low, high in (
+        ("temperature", (int, float), 0, 2),
+        ("top_p", (int, float), 0, 1),
+        ("max_tokens", int, 1, None),
+        ("seed", int, None, None),
+        ("top_logprobs", int, 0, 20),
+    ):
+        value = getattr(sampling, name)
+        if value is None:
+            continue
+        fits = isinstance(value, kind) and not isinstance(value, bool)
+        if not fits or (low is not None and value < low) or (high is not None and value > high):
+            span = f" from {low} to {high}" if high is not None else f" of at least {low}" if low is not None else ""
+            noun = "a whole number" if kind is int else "a number"
+            raise SettingError(f"sampling: {name} is {noun}{span}, not {value!r}")
+    if not all(isinstance(text, str) and text for text in sampling.stop):
+        raise SettingError(f"sampling: stop lists texts at which the reply ends, not {sampling.stop!r}")

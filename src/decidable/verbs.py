@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 from decidable.attempt import Repair
 from decidable.content import ContentInput
 from decidable.default_runtime import chosen_runtime
-from decidable.flow.decide import Decision
+from decidable.flow.record import Decision
 from decidable.menu import Menu
+from decidable.messages import Sampling
 from decidable.options import Option
 from decidable.runtimes import Runtime
-from decidable.settings import DecisionSettings, OnRetry, refuse_unknown
+from decidable.settings import DecisionSettings, OnRetry, Via, refuse_unknown
 
 if TYPE_CHECKING:
     from typing import Never
@@ -73,6 +74,12 @@ def make(
     model: str | None = None,
     timeout_s: float | None = None,
     on_retry: OnRetry | None = None,
+    effort: str | None = None,
+    via: Via | None = None,
+    samples: int = 1,
+    shuffle: bool | int = False,
+    logprobs: bool = False,
+    sampling: Sampling | Mapping[str, Any] | None = None,
 ) -> Any:
     """Let a model pick one option, and return what it results in.
 
@@ -92,6 +99,16 @@ def make(
         model: Model for this call.
         timeout_s: Seconds for everything, re-asks included.
         on_retry: Told before each retry.
+        effort: How much reasoning is wanted, if the provider can tell the model: ``"low"``, ``"medium"``, ``"high"``.
+        via: How a chat model sees the options: ``"menu"``, as text in the prompt; ``"tools"``, as tools of which it
+            calls one; ``"schema"``, as text, with the reply held to a JSON Schema. Default the runtime's.
+        samples: How often a chat model is asked for this decision; the option that most samples pick is taken, and
+            the shares are its probabilities. Async calls ask at the same time.
+        shuffle: Whether each sample sees the options in another order, so that a bias for a place averages out; an int
+            seeds the orders (True is 0).
+        logprobs: Whether a chat model is asked for the letter of an option, whose token log-probabilities are the
+            options' probabilities. Arguments are then asked for in a second request.
+        sampling: How tokens are chosen: a `decidable.Sampling`, or a mapping of its fields; default the runtime's.
 
     Raises:
         DecisionError: The model made no valid pick; `.kind` and `.attempts` say why.
@@ -121,6 +138,12 @@ def make(
         model=model,
         timeout_s=timeout_s,
         on_retry=on_retry,
+        effort=effort,
+        via=via,
+        samples=samples,
+        shuffle=shuffle,
+        logprobs=logprobs,
+        sampling=sampling,
     )
     return asked.run(flow, scope)
 

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, Protocol, TypeAlias, TypeVar, Unpack, overload
 
 from decidable.content import ContentInput
-from decidable.flow.decide import Decision
+from decidable.flow.record import Decision
 from decidable.function import AgenticFunction
 from decidable.menu import Menu
 from decidable.options import FunctionOption, Option, SchemaOption, ValueOption

@@ -3,145 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
-from decidable.attempt import Attempt, Failure, FailureKind, Repair
-from decidable.binding import Choice, bind
-from decidable.content import Content, with_text
+from decidable.attempt import Attempt, Failure, FailureKind
+from decidable.binding import Choice
 from decidable.errors import DecisionError, RefusedError, Unsure
 from decidable.flow.ask import Call, RetryInfo, ask
+from decidable.flow.askers import Asker
 from decidable.flow.effects import Flow, RunOption
-from decidable.flow.prompts import DECISION_INSTRUCTION, menu_text, shown_reply, try_again
-from decidable.menu import PICK, Menu
-from decidable.messages import ChatRequest, Message, Reply, Request, Usage
+from decidable.flow.record import Decision, Fallback, Votes, margin_of
+from decidable.menu import PICK
+from decidable.messages import Reply
 from decidable.options import FunctionOption
-from decidable.reading import read
 
-__all__ = ["ChatAsker", "Decision", "Origin", "decide", "until_valid"]
+__all__ = ["Picked", "decide", "picked", "until_valid"]
 
-T_co = TypeVar("T_co", covariant=True)
 V = TypeVar("V")
-V_co = TypeVar("V_co", covariant=True)
-
-Origin: TypeAlias = Literal["model", "logprobs", "votes", "none"]
-"""Where probabilities come from: a decision model, token log-probabilities, votes, or nowhere."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Decision(Generic[T_co]):
-    """The whole record of one decision.
+class Picked:
+    """A choice, and how it came about.
 
     Attributes:
-        option: Name of the option picked.
-        args: What the model filled in, checked and parsed.
-        result: What the option resolved to: the function's return value, the value, or the payload.
-        attempts: Replies that did not hold, before the one that did.
-        repairs: What was mended to read the reply, in order; empty when nothing was.
-        reply: The reply that held.
-        provider: Who answered.
-        model: The model that answered, if known.
-        requests: How many replies it took, re-asks included.
-        usage: Tokens of all of them, or None if unknown.
-        cost: US dollars of all of them, or None if unknown.
-        probabilities: Option name to probability, or None if the model gives none.
-        origin: Where the probabilities come from.
-        calibrated: Whether the provider claims that they are calibrated; if not, they only rank.
+        choice: The choice.
+        reply: The reply that made it.
+        attempts: Replies that did not hold.
+        calls: What was spent, one for each provider that was asked; the last one decided.
+        votes: The samples, if there were several.
+        fallbacks: Providers that did not decide.
     """
 
-    option: str
-    args: Mapping[str, Any]
-    result: T_co
-    attempts: tuple[Attempt, ...]
-    repairs: tuple[str, ...]
+    choice: Choice
     reply: Reply
-    provider: str
-    model: str | None
-    requests: int = 1
-    usage: Usage | None = None
-    cost: float | None = None
-    probabilities: Mapping[str, float] | None = None
-    origin: Origin = "none"
-    calibrated: bool = False
-
-    @property
-    def probability(self) -> float | None:
-        """Probability of the option picked, or None."""
-        return None if self.probabilities is None else self.probabilities[self.option]
-
-    @property
-    def margin(self) -> float | None:
-        """Probability of the likeliest option minus that of the second; None without probabilities."""
-        if self.probabilities is None:
-            return None
-        return margin_of(self.probabilities)
-
-
-class Asker(Protocol[V_co]):
-    """One way of putting a question to a model, and of reading what comes back."""
-
-    @property
-    def wanted(self) -> str: ...
-
-    @property
-    def max_retries(self) -> int: ...
-
-    def request(self, attempts: list[Attempt]) -> Request:
-        """The request, given what has failed so far."""
-
-    def read(self, reply: Reply) -> V_co | Failure:
-        """What the reply says, or why it cannot be used."""
-
-
-@dataclass(slots=True, eq=False)
-class ChatAsker:
-    """A menu put to a model that answers in text.
-
-    Attributes:
-        menu: The options.
-        prompt: What is to be decided.
-        max_retries: Re-asks after a reply that does not hold.
-        repair: How much a reply may be mended.
-        instruction: What follows the menu.
-        system: The standing instruction.
-        model: The model to ask.
-        effort: How much reasoning is wanted.
-    """
-
-    menu: Menu
-    prompt: Content
-    max_retries: int = 1
-    repair: Repair = "syntax"
-    instruction: str = DECISION_INSTRUCTION
-    system: str | None = None
-    model: str | None = None
-    effort: str | None = None
-    wanted: ClassVar[str] = "valid pick"
-
-    def request(self, attempts: list[Attempt]) -> ChatRequest:
-        """The prompt with the menu; then each earlier reply, what was wrong, and the menu again."""
-        menu = self.menu.render()
-        prompt = with_text(self.prompt, menu_text(menu, self.instruction))
-        if not attempts:
-            messages: tuple[Message, ...] = (Message("user", prompt),)
-        else:  # by now the work is done: a re-ask wants the pick and nothing else
-            messages = conversation(prompt, attempts, menu_text(menu, DECISION_INSTRUCTION))
-        return ChatRequest(messages, self.system, self.model, None, self.effort)
-
-    def read(self, reply: Reply) -> Choice | Failure:
-        """The choice that the reply makes."""
-        pick = read(reply.text, self.menu, stop=reply.stop, repair=self.repair)
-        return pick if type(pick) is Failure else bind(pick, self.menu, self.repair)  # type: ignore[arg-type]
-
-
-def conversation(prompt: Content, attempts: list[Attempt], wish: str) -> tuple[Message, ...]:
-    """The prompt, every earlier reply, and at the end all problems with the whole `wish` again."""
-    messages = [Message("user", prompt)]
-    for attempt in attempts[:-1]:
-        messages += (Message("assistant", shown_reply(attempt.reply.text)), Message("user", attempt.message))
-    messages.append(Message("assistant", shown_reply(attempts[-1].reply.text)))
-    messages.append(Message("user", try_again(attempts, wish)))
-    return tuple(messages)
+    attempts: tuple[Attempt, ...]
+    calls: tuple[Call, ...]
+    votes: Votes | None = None
+    fallbacks: tuple[Fallback, ...] = ()
 
 
 _FINAL = frozenset({FailureKind.REFUSAL, FailureKind.UNSURE})
@@ -168,12 +67,17 @@ def until_valid(call: Call, asker: Asker[V]) -> Flow[tuple[V, Reply, tuple[Attem
         call.notify(RetryInfo("re_ask", len(attempts), 0.0, None, outcome.message))
 
 
-def decide(call: Call, asker: Asker[Choice], injected: Mapping[str, Any], *, record: bool = True) -> Flow[Any]:
-    """One decision: a choice that holds, resolved into the result of the next step.
+def picked(call: Call, asker: Asker[Choice]) -> Flow[Picked]:
+    """A choice that holds, by asking one provider for one."""
+    choice, reply, attempts = yield from until_valid(call, asker)
+    return Picked(choice, reply, attempts, (call,))
+
+
+def decide(picking: Flow[Picked], injected: Mapping[str, Any], *, record: bool = True) -> Flow[Any]:
+    """One decision: a choice, resolved into the result of the next step.
 
     Args:
-        call: How to ask.
-        asker: What to ask.
+        picking: How to come to a choice.
         injected: Values for the parameters of a function option that no model fills.
         record: Whether the flow ends in the whole `Decision`; else in the bare result, which costs less.
 
@@ -182,7 +86,8 @@ def decide(call: Call, asker: Asker[Choice], injected: Mapping[str, Any], *, rec
         LLMError: The provider failed.
         Exception: Whatever the picked function raises, untouched.
     """
-    choice, reply, attempts = yield from until_valid(call, asker)
+    found = yield from picking
+    choice = found.choice
     option, arguments = choice.option, choice.arguments
     if type(option) is FunctionOption:
         spec, given = option.spec, arguments
@@ -192,38 +97,44 @@ def decide(call: Call, asker: Asker[Choice], injected: Mapping[str, Any], *, rec
         result = yield RunOption(option, given)
     else:
         result = option.resolve(arguments)
-    if not record:
-        return result
-    probabilities = None if reply.answers is None else _probabilities(reply)
+    return _recorded(found, result) if record else result
+
+
+def _recorded(found: Picked, result: Any) -> Decision[Any]:
+    choice, reply, spent = found.choice, found.reply, _total(found.calls)
+    provider = found.calls[-1].provider
     return Decision(
-        option=option.name,
-        args=arguments,
+        option=choice.option.name,
+        args=choice.arguments,
         result=result,
-        attempts=attempts,
+        attempts=found.attempts,
         repairs=choice.repairs,
         reply=reply,
-        provider=call.provider.name,
-        model=reply.model or call.provider.model,
-        requests=call.requests,
-        usage=call.usage,
-        cost=call.cost,
-        probabilities=probabilities,
-        origin="none" if probabilities is None else "model",
+        provider=provider.name,
+        model=reply.model or provider.model,
+        requests=spent.requests,
+        usage=spent.usage,
+        cost=spent.cost,
+        probabilities=choice.probabilities,
+        origin=choice.origin,
         calibrated=reply.calibrated,
+        votes=found.votes,
+        fallbacks=found.fallbacks,
     )
 
 
-def _probabilities(reply: Reply) -> Mapping[str, float] | None:
-    from decidable.typed import ChoiceAnswer  # only where a decision model was asked
-
-    answer = reply.answers.get(PICK) if reply.answers is not None else None
-    return answer.probabilities if isinstance(answer, ChoiceAnswer) else None
-
-
-def margin_of(probabilities: Mapping[str, float]) -> float:
-    """The largest probability minus the second largest; 1 when there is only one."""
-    ranked = sorted(probabilities.values(), reverse=True)
-    return ranked[0] - ranked[1] if len(ranked) > 1 else 1.0
+def _total(calls: tuple[Call, ...]) -> Call:
+    """What several calls spent together."""
+    if len(calls) == 1:
+        return calls[0]
+    total = replace(calls[-1])
+    for call in calls[:-1]:
+        total.requests += call.requests
+        if call.usage is not None:
+            total.usage = call.usage if total.usage is None else total.usage + call.usage
+        if call.cost is not None:
+            total.cost = call.cost if total.cost is None else total.cost + call.cost
+    return total
 
 
 _HEAD = 200
@@ -245,3 +156,10 @@ def _exhausted(attempts: list[Attempt], wanted: str) -> DecisionError:
         kind=last.kind.value,
         attempts=attempts,
     )
+
+
+def _probabilities(reply: Reply) -> Mapping[str, float] | None:
+    from decidable.typed import ChoiceAnswer  # only where a decision model was asked
+
+    answer = reply.answers.get(PICK) if reply.answers is not None else None
+    return answer.probabilities if isinstance(answer, ChoiceAnswer) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -10,7 +10,7 @@ from decidable.messages import Request
 from decidable.options import Option
 from decidable.providers.protocol import Provider
 
-__all__ = ["Begin", "Draw", "Effect", "End", "Flow", "Now", "RunOption", "Send", "Wait"]
+__all__ = ["Begin", "Draw", "Effect", "End", "Flow", "Now", "RunAll", "RunOption", "Send", "Wait"]
 
 
 @dataclass(slots=True)
@@ -36,6 +36,18 @@ class RunOption:
 
     option: Option[Any]
     arguments: Mapping[str, Any]
+
+
+@dataclass(slots=True, eq=False)
+class RunAll:
+    """Run flows to their ends, at most `limit` at a time; a sync driver runs them one after the other.
+
+    Answered with a pair for each flow, in order: its result and None, or None and the `Exception` that it ended in.
+    What is no `Exception`, such as a wish to stop, is thrown in, once none of them runs any more.
+    """
+
+    flows: Sequence[Flow[Any]]
+    limit: int
 
 
 @dataclass(slots=True, eq=False)
@@ -74,7 +86,7 @@ class End:
     error: BaseException | None = None
 
 
-Effect: TypeAlias = Send | RunOption | Wait | Now | Draw | Begin | End
+Effect: TypeAlias = Send | RunOption | RunAll | Wait | Now | Draw | Begin | End
 
 R = TypeVar("R")
 Flow: TypeAlias = Generator[Effect, Any, R]

@@ -9,7 +9,17 @@ from typing import Any
 
 from decidable.attempt import Attempt, FailureKind
 
-__all__ = ["DECISION_FINISH_INSTRUCTION", "DECISION_INSTRUCTION", "menu_text", "schema_text", "state_text", "try_again"]
+__all__ = [
+    "CALL_INSTRUCTION",
+    "DECISION_FINISH_INSTRUCTION",
+    "DECISION_INSTRUCTION",
+    "EITHER_INSTRUCTION",
+    "LABEL_INSTRUCTION",
+    "menu_text",
+    "schema_text",
+    "state_text",
+    "try_again",
+]
 
 DECISION_INSTRUCTION = (
     "Pick exactly one option from the menu. Answer with one JSON object and nothing else, in the form of that "
@@ -23,6 +33,18 @@ DECISION_FINISH_INSTRUCTION = (
     "the placeholders."
 )
 """Follows the menu of a turn that works first and decides last."""
+
+CALL_INSTRUCTION = "Decide by calling exactly one of the tools, with real values as its arguments."
+"""Follows the prompt of a decision whose options are tools."""
+
+EITHER_INSTRUCTION = (
+    "Pick exactly one option from the menu: call the tool of that name, or answer with one JSON object and nothing "
+    "else, in the form of that option's Call line, with real values in place of the placeholders."
+)
+"""Follows the menu where the options are tools too, but no call can be forced."""
+
+LABEL_INSTRUCTION = "Pick exactly one option from the menu. Answer with its letter and nothing else."
+"""Follows a menu of lettered options."""
 
 _REPLY_SHOWN = 1500
 _HEADING = "Menu:"

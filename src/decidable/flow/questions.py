@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from decidable.attempt import Attempt, Failure, FailureKind, Pick
 from decidable.binding import Choice, bind
 from decidable.content import Content
 from decidable.errors import UnaskableError
-from decidable.flow.decide import margin_of
+from decidable.flow.record import margin_of
 from decidable.menu import NO, PICK, YES, Menu, choice_labels, field_id
 from decidable.messages import Reply
 from decidable.providers.protocol import Provider
@@ -79,7 +80,10 @@ class QuestionAsker:
                 return Failure(FailureKind.REFUSAL, f"the model declined to fill {field.name!r} of {option.name!r}")
             if answer is not None:
                 arguments[field.name] = _value(field, answer)
-        return bind(Pick(option.name, arguments), self.menu)
+        choice = bind(Pick(option.name, arguments), self.menu)
+        if isinstance(choice, Failure):
+            return choice
+        return replace(choice, probabilities=pick.probabilities, origin="model")
 
 
 def _value(field: Field, answer: Answer) -> Any:

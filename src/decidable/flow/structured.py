@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from decidable.attempt import Attempt, Failure, Repair
 from decidable.content import Content, with_text
-from decidable.flow.decide import conversation
+from decidable.flow.askers import conversation
 from decidable.flow.prompts import schema_text
 from decidable.messages import ChatRequest, Message, Reply
 from decidable.reading import read_json
@@ -28,7 +29,8 @@ class SchemaAsker:
         max_retries: Re-asks after a reply that does not fit.
         repair: How much a reply may be mended.
         base: The request to fill.
-        native: Whether the provider holds the reply to the schema itself, so that the prompt need not say it.
+        native: Whether the provider holds the reply to a request's schema, so that the prompt need not say it; None if
+            it would refuse that schema.
 
     Raises:
         OptionTypeError: No JSON can stand for the annotation.
@@ -45,7 +47,7 @@ class SchemaAsker:
         max_retries: int,
         repair: Repair,
         base: ChatRequest,
-        native: bool,
+        native: Callable[[ChatRequest], bool | None],
     ) -> None:
         self.field = _field(response_format)
         self.schema: Mapping[str, Any] = (
@@ -54,14 +56,14 @@ class SchemaAsker:
         self.max_retries = max_retries
         self.repair = repair
         self.wish = schema_text(self.schema)
-        self.prompt = prompt if native else with_text(prompt, self.wish)
-        self.base = base
+        held = native(replace(base, messages=(Message("user", prompt),), output_schema=self.schema))
+        self.prompt = prompt if held else with_text(prompt, self.wish)
+        self.base = replace(base, output_schema=None if held is None else self.schema)
 
     def request(self, attempts: list[Attempt]) -> ChatRequest:
         """The prompt with the schema; then each earlier reply, what was wrong, and the schema again."""
         messages = conversation(self.prompt, attempts, self.wish) if attempts else (Message("user", self.prompt),)
-        base = self.base
-        return ChatRequest(messages, base.system, base.model, self.schema, base.effort)
+        return replace(self.base, messages=messages)
 
     def read(self, reply: Reply) -> Any:
         """The parsed value, or why there is none."""

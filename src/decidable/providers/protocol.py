@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from decidable.deltas import Delta
 from decidable.messages import Reply, Request
 
-__all__ = ["Capabilities", "Provider", "SyncProvider"]
+__all__ = ["Capabilities", "Provider", "StreamingProvider", "SyncProvider"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,6 +25,11 @@ class Capabilities:
         remote: Reaches beyond this process, so that tests forbid it. True unless a provider says otherwise.
         max_choices: The most options one choice question may have, or None.
         min_margin: Below this difference between the two likeliest options, a pick counts as unsure.
+        tools: Takes tools, and answers with tool calls.
+        forced_tools: Can be made to call a tool.
+        forced_tools_while_reasoning: Can be made to even while it is asked to reason.
+        streaming: Has `StreamingProvider`'s methods.
+        top_logprobs: How many alternatives per token it reports with their log-probabilities; 0 if none.
     """
 
     chat: bool = False
@@ -32,6 +39,11 @@ class Capabilities:
     remote: bool = True
     max_choices: int | None = None
     min_margin: float = 0.0
+    tools: bool = False
+    forced_tools: bool = False
+    forced_tools_while_reasoning: bool = True
+    streaming: bool = False
+    top_logprobs: int = 0
 
 
 @runtime_checkable
@@ -72,6 +84,23 @@ class Provider(Protocol):
 
     async def aclose(self) -> None:
         """Release what is held open, from an event loop."""
+
+
+@runtime_checkable
+class StreamingProvider(Provider, Protocol):
+    """A provider whose replies can be had piece by piece; its capabilities say ``streaming``."""
+
+    def stream(self, request: Request, deadline: float | None = None) -> Iterator[Delta | Reply]:
+        """The pieces of the reply as they arrive, and at last the whole `Reply`.
+
+        Closing the iterator early gives up the rest of the reply.
+
+        Raises:
+            LLMError: It could not answer, or broke off.
+        """
+
+    def astream(self, request: Request, deadline: float | None = None) -> AsyncIterator[Delta | Reply]:
+        """`stream` without blocking the event loop."""
 
 
 class SyncProvider:

@@ -1,15 +1,15 @@
-"""Providers by name: ``"local"``, ``"local:minilm"``; each is imported only when it is named."""
+"""Providers by name: ``"local"``, ``"openai:gpt-5.2"``; each is imported only when it is named."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, TypeAlias, cast
 
 from decidable.errors import SettingError, UnknownProviderError, did_you_mean
 from decidable.providers.protocol import Provider
 
-__all__ = ["provider_names", "register_provider", "resolve_provider"]
+__all__ = ["connect", "provider_names", "register_endpoint", "register_provider", "resolve_provider"]
 
 Factory: TypeAlias = Callable[..., Provider]
 
@@ -24,33 +24,110 @@ def register_provider(name: str, factory: Factory) -> None:
         name: Letters, digits, ``-`` and ``_``; a built-in name is replaced.
         factory: Called with the model's name, or None when none was given.
     """
-    if not name or not name.replace("-", "").replace("_", "").isalnum():
-        raise SettingError(f"a provider name holds letters, digits, '-' and '_', not {name!r}")
-    _registered[name] = factory
+    _registered[_checked(name)] = factory
+
+
+def register_endpoint(name: str, base_url: str, *, like: str = "openai", **changes: Any) -> None:
+    """Make ``Runtime("name:model")`` work for a server that speaks a known wire.
+
+    Args:
+        name: Letters, digits, ``-`` and ``_``; a built-in name is replaced.
+        base_url: What the wire's paths are appended to, e.g. ``"https://llm.example.com/v1"``.
+        like: The endpoint that it behaves like; its wire and accent are taken over, its key is not.
+        changes: Fields of `decidable.providers.endpoint.Endpoint` in which it differs, such as
+            ``key="EXAMPLE_API_KEY"`` or ``omit=frozenset({"seed"})``.
+
+    Raises:
+        UnknownProviderError: `like` is no known endpoint.
+        SettingError: A change names no such field.
+
+    Example:
+        >>> from decidable import Runtime, register_endpoint
+        >>> register_endpoint("acme", "https://llm.acme.example/v1", key="ACME_API_KEY", key_optional=True)
+        >>> Runtime("acme:tiny")
+        Runtime('acme', model='tiny')
+    """
+    from dataclasses import fields, replace
+
+    from decidable.providers.endpoint import Endpoint
+
+    model = _endpoints().get(like)
+    if model is None:
+        raise UnknownProviderError(f"no endpoint is named {like!r}; {did_you_mean(like, tuple(_endpoints()))}")
+    known = tuple(field.name for field in fields(Endpoint))
+    for change in changes:
+        if change not in known:
+            raise SettingError(f"an endpoint has no {change!r}; {did_you_mean(change, known)}")
+    own = {"key": None, "key_optional": False, "url_variable": None, "url_suffix": ""}
+    endpoint = replace(model, name=_checked(name), base_url=base_url, **{**own, **changes})
+
+    def factory(model: str | None, **settings: Any) -> Provider:
+        return _remote(endpoint, model, settings)
+
+    register_provider(name, factory)
 
 
 def provider_names() -> tuple[str, ...]:
     """Every name that can be resolved, sorted."""
-    return tuple(sorted({*_BUILT_IN, *_registered}))
+    return tuple(sorted({*_BUILT_IN, *_endpoints(), *_registered}))
 
 
-def resolve_provider(spec: str) -> Provider:
-    """The provider for ``"name"`` or ``"name:model"``.
+def connect(spec: str, **settings: Any) -> Provider:
+    """A provider by name, with settings of its own.
+
+    Args:
+        spec: ``"name"`` or ``"name:model"``, e.g. ``"anthropic:claude-sonnet-5-5"``.
+        settings: For an endpoint: ``api_key``, ``base_url``, ``timeout_s`` (most seconds of silence, default 600),
+            ``headers``, ``extra`` (fields for each body), ``proxy``, ``client`` and ``async_client`` (clients with
+            httpx's interface, which are used and not closed). For another provider: what its factory takes.
+
+    Returns:
+        A provider for ``Runtime(...)``. Give it to one Runtime, which closes it.
 
     Raises:
         UnknownProviderError: No provider has that name; the message offers close ones.
+        MissingKeyError: It needs a key.
         MissingExtraError: It needs an optional dependency that is not installed.
+        SettingError: A setting that it does not have, or one out of range.
     """
+    return resolve_provider(spec, **settings)
+
+
+def resolve_provider(spec: str, **settings: Any) -> Provider:
+    """The provider for ``"name"`` or ``"name:model"``, as `connect` does."""
     name, _, model = spec.partition(":")
     factory = _registered.get(name)
-    if factory is None:
-        if name not in _BUILT_IN:
-            hint = did_you_mean(name, provider_names())
-            raise UnknownProviderError(f"no provider is named {name!r} (from {spec!r}); {hint}")
+    if factory is not None:
+        return factory(model or None, **settings)
+    if name in _BUILT_IN:
         module, attribute = _BUILT_IN[name]
-        factory = cast("Factory", getattr(_imported(module), attribute))
-    return factory(model or None)
+        return cast("Factory", getattr(import_module(module), attribute))(model or None, **settings)
+    endpoint = _endpoints().get(name)
+    if endpoint is None:
+        hint = did_you_mean(name, provider_names())
+        raise UnknownProviderError(f"no provider is named {name!r} (from {spec!r}); {hint}")
+    return _remote(endpoint, model or None, settings)
 
 
-def _imported(module: str) -> Any:
-    return import_module(module)
+_SETTINGS = ("api_key", "base_url", "timeout_s", "headers", "extra", "proxy", "client", "async_client")
+
+
+def _remote(endpoint: Any, model: str | None, settings: Mapping[str, Any]) -> Provider:
+    for name in settings:
+        if name not in _SETTINGS:
+            raise SettingError(f"{endpoint.name} has no setting {name!r}; {did_you_mean(name, _SETTINGS)}")
+    from decidable.providers.remote import RemoteProvider  # brings in httpx
+
+    return RemoteProvider(endpoint, model, **settings)
+
+
+def _endpoints() -> Mapping[str, Any]:
+    from decidable.providers.endpoints import ENDPOINTS
+
+    return ENDPOINTS
+
+
+def _checked(name: str) -> str:
+    if not name or not name.replace("-", "").replace("_", "").isalnum():
+        raise SettingError(f"a provider name holds letters, digits, '-' and '_', not {name!r}")
+    return name

@@ -9,7 +9,7 @@ from typing import Any
 from decidable.errors import OptionError
 from decidable.schema.field import MISSING, Field, FieldType, Parser
 
-__all__ = ["field_from_schema", "fields_from_schema", "object_schema", "schema_of"]
+__all__ = ["field_from_schema", "fields_from_schema", "hoisted", "object_schema", "schema_of"]
 
 _TYPES: dict[str, FieldType] = {
     "string": "str",
@@ -48,11 +48,7 @@ def schema_of(field: Field) -> dict[str, Any]:
 def object_schema(fields: Sequence[Field]) -> dict[str, Any]:
     """The JSON Schema of an object with `fields`, definitions gathered at its top."""
     definitions: dict[str, Any] = {}
-    properties = {}
-    for field in fields:
-        schema = schema_of(field)
-        definitions.update(schema.pop("$defs", {}))
-        properties[field.name] = schema
+    properties = {field.name: hoisted(schema_of(field), definitions) for field in fields}
     result: dict[str, Any] = {
         "type": "object",
         "properties": properties,
@@ -62,6 +58,36 @@ def object_schema(fields: Sequence[Field]) -> dict[str, Any]:
     if definitions:
         result["$defs"] = definitions
     return result
+
+
+def hoisted(schema: Mapping[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """`schema` without its definitions, which are added to `definitions`; one whose name is taken gets another."""
+    own = schema.get("$defs", {})
+    rest = {key: value for key, value in schema.items() if key != "$defs"}
+    renamed = {}
+    for name, definition in own.items():
+        free, number = name, 1
+        while free in definitions and definitions[free] != definition:
+            number += 1
+            free = f"{name}_{number}"
+        if free != name:
+            renamed[f"#/$defs/{name}"] = f"#/$defs/{free}"
+        definitions[free] = definition
+    if not renamed:
+        return rest
+    for name in own:
+        free = renamed.get(f"#/$defs/{name}", f"#/$defs/{name}").rsplit("/", 1)[-1]
+        definitions[free] = _repointed(definitions[free], renamed)
+    return dict(_repointed(rest, renamed))
+
+
+def _repointed(schema: Any, renamed: Mapping[str, str]) -> Any:
+    if isinstance(schema, Mapping):
+        return {
+            key: renamed.get(value, value) if key == "$ref" and isinstance(value, str) else _repointed(value, renamed)
+            for key, value in schema.items()
+        }
+    return [_repointed(item, renamed) for item in schema] if isinstance(schema, list) else schema
 
 
 def fields_from_schema(schema: Mapping[str, Any], *, parser: Parser | None = None) -> tuple[Field, ...]:

@@ -173,10 +173,9 @@ class _Lowering:
         emptied: set[str] = set()
         for name, sub in schema.get("properties", {}).items():
             lowered, restores[name] = self.node(sub, f"{path}.{name}", above)
-            if dialect.all_required and name not in required:
-                if not self._takes_null(lowered):
-                    emptied.add(name)
-                    lowered = self._with_null(lowered)
+            if dialect.all_required and name not in required and not self._takes_null(lowered):
+                emptied.add(name)
+                lowered = self._with_null(lowered)
             properties[name] = lowered
         result["properties"] = properties
         names = list(properties) if dialect.all_required else [name for name in properties if name in required]
@@ -263,9 +262,9 @@ class _Lowering:
 
     def _target(self, ref: str, path: str) -> Mapping[str, Any]:
         target: Any = self.root
-        for key in ref.removeprefix("#").strip("/").split("/"):
-            if key:
-                key = key.replace("~1", "/").replace("~0", "~")
+        for step in ref.removeprefix("#").strip("/").split("/"):
+            if step:
+                key = step.replace("~1", "/").replace("~0", "~")
                 target = target.get(key) if isinstance(target, Mapping) else None
         if not ref.startswith("#") or not isinstance(target, Mapping):
             raise self._refused(path, f"a reference to {ref!r}, which the schema does not hold")

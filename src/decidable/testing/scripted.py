@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeAlias
 
 from decidable.content import text_of
-from decidable.messages import ChatRequest, Reply, Request, Usage
+from decidable.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from decidable.messages import ChatRequest, Reply, Request, ToolCall, Usage
 from decidable.providers.protocol import Capabilities
 from decidable.runtimes import Runtime
 from decidable.typed import Answer, ChoiceAnswer, ChoiceQuestion, NoulAnswer, NoulQuestion, QuestionRequest
@@ -60,16 +61,30 @@ def text(content: str, *, usage: Usage | None = None) -> Reply:
 
 
 def pick(option: str, /, **arguments: Any) -> Answerer:
-    """A good pick of `option`: JSON text for a chat request, sure answers for a question request."""
+    """A good pick of `option`, in the form in which it is asked for: JSON text, a tool call, or sure answers."""
 
     def answer(request: Request) -> Reply:
         if isinstance(request, QuestionRequest):
             return _sure_answers(request, option, arguments)
+        if request.tools:
+            name = _tool_for(request, option)
+            return Reply(stop="tool_calls", tool_calls=(ToolCall("call_0", name, arguments),))
         call = {"call": option, "args": arguments} if arguments else {"call": option}
         return Reply(json.dumps(call, ensure_ascii=False), stop="stop")
 
     answer.__qualname__ = f"pick({option!r})"  # what a left-over step is called
     return answer
+
+
+def _tool_for(request: ChatRequest, option: str) -> str:
+    """The tool that stands for an option, whose name may be spelled another way as a tool's."""
+    names = [tool.name for tool in request.tools]
+    if option in names:
+        return option
+    respelled = [t.name for t in request.tools if t.description == option or t.description.startswith(f"{option}: ")]
+    if len(respelled) != 1:
+        raise ScriptError(f"pick({option!r}): the tools offered are {', '.join(names)}")
+    return respelled[0]
 
 
 def refusal(content: str = "I cannot help with that.") -> Reply:
@@ -126,14 +141,20 @@ class ScriptedProvider:
 
     name = "scripted"
 
-    def __init__(self, steps: Sequence[Step], *, questions: bool, model: str | None) -> None:
+    def __init__(self, steps: Sequence[Step], *, questions: bool, model: str | None, chunks: int | None) -> None:
         self.model = model
         self.capabilities = Capabilities(
             chat=not questions,
             question_types=frozenset({"noul", "choice", "score"}) if questions else frozenset(),
+            output_schema=not questions,
             images=True,
             remote=False,
+            tools=not questions,
+            forced_tools=not questions,
+            streaming=chunks is not None,
+            top_logprobs=0 if questions else 20,
         )
+        self.chunks = chunks or 1
         self.steps = list(steps)
         self.seen: list[Seen] = []
         self._lock = Lock()
@@ -160,6 +181,23 @@ class ScriptedProvider:
         """The next step's reply."""
         return self.send(request, deadline)
 
+    def stream(self, request: Request, deadline: float | None = None) -> Iterator[Delta | Reply]:
+        """The next step's reply, in pieces."""
+        reply = self.send(request, deadline)
+        size = self.chunks
+        yield from (ReasoningDelta(reply.reasoning[i : i + size]) for i in range(0, len(reply.reasoning), size))
+        yield from (TextDelta(reply.text[i : i + size]) for i in range(0, len(reply.text), size))
+        for index, call in enumerate(reply.tool_calls):
+            written = call.arguments if isinstance(call.arguments, str) else json.dumps(dict(call.arguments))
+            for i in range(0, len(written), size):
+                yield ToolCallDelta(index, written[i : i + size], call.id, call.name)
+        yield reply
+
+    async def astream(self, request: Request, deadline: float | None = None) -> AsyncIterator[Delta | Reply]:
+        """The next step's reply, in pieces."""
+        for piece in self.stream(request, deadline):
+            yield piece
+
     def close(self) -> None:
         """Nothing is held open."""
 
@@ -185,11 +223,20 @@ class ScriptedRuntime(Runtime):
         requests: Every request so far, with its exact prompt and menu.
     """
 
-    def __init__(self, *steps: Step, questions: bool = False, model: str | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        *steps: Step,
+        questions: bool = False,
+        model: str | None = None,
+        chunks: int | None = None,
+        **settings: Any,
+    ) -> None:
         for step in steps:
             if not (isinstance(step, (str, Reply, BaseException)) or callable(step)):
                 raise TypeError(f"a step is a str, a Reply, an exception or a function of the request, not {step!r}")
-        self._script = ScriptedProvider(steps, questions=questions, model=model)
+        if chunks is not None and chunks < 1:
+            raise ValueError(f"chunks counts characters per piece, 1 or more, not {chunks!r}")
+        self._script = ScriptedProvider(steps, questions=questions, model=model, chunks=chunks)
         super().__init__(self._script, **settings)
 
     @property
@@ -220,7 +267,9 @@ class ScriptedRuntime(Runtime):
             self.assert_complete()
 
 
-def scripted(*steps: Step, questions: bool = False, model: str | None = None, **settings: Any) -> ScriptedRuntime:
+def scripted(
+    *steps: Step, questions: bool = False, model: str | None = None, chunks: int | None = None, **settings: Any
+) -> ScriptedRuntime:
     """A runtime whose model follows a script; use it in a ``with`` block to be told about left-over steps.
 
     Args:
@@ -228,6 +277,7 @@ def scripted(*steps: Step, questions: bool = False, model: str | None = None, **
             exception, or a function of the request.
         questions: Act as a decision model, which answers questions, instead of a chat model.
         model: What the model calls itself.
+        chunks: Stream replies in pieces of this many characters; None has them arrive whole.
         settings: Passed to `Runtime`. Transport retries are off unless ``max_retries`` is given.
 
     Raises:
@@ -241,4 +291,4 @@ def scripted(*steps: Step, questions: bool = False, model: str | None = None, **
         >>> len(rt.requests)
         2
     """
-    return ScriptedRuntime(*steps, questions=questions, model=model, **{"max_retries": 0, **settings})
+    return ScriptedRuntime(*steps, questions=questions, model=model, chunks=chunks, **{"max_retries": 0, **settings})

@@ -203,7 +203,7 @@ def wire_error(
     return LLMError(
         f"{provider} {what}{said}{f', about {where}' if where else ''}: {_MEANING[reason]}",
         reason=reason,
-        retryable=_retryable(reason, headers, trouble),
+        retryable=_retryable(headers, trouble),
         http_status=status,
         retry_after_s=wait,
         provider=provider,
@@ -241,7 +241,7 @@ def _reason(status: int | None, trouble: Trouble) -> LLMErrorReason:
     return _STATUS.get(status) or by_code or LLMErrorReason.INVALID
 
 
-def _retryable(reason: LLMErrorReason, headers: Mapping[str, str], trouble: Trouble) -> bool | None:
+def _retryable(headers: Mapping[str, str], trouble: Trouble) -> bool | None:
     if any(code.lower() in _FINAL_CODES for code in trouble.codes):
         return False
     if headers.get("x-should-retry") == "false":  # https://github.com/openai/openai-python: its clients obey it

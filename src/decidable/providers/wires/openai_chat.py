@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from decidable.content import Content, MediaPart
-from decidable.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from decidable.deltas import Delta, ReasoningDelta, TextDelta
 from decidable.errors import LLMError, LLMErrorReason
 from decidable.messages import (
     ChatRequest,

@@ -1,4 +1,7 @@
-"""Server-sent events out of bytes, however they are cut. Rules: https://html.spec.whatwg.org/multipage/server-sent-events.html"""
+"""Server-sent events out of bytes, however they are cut.
+
+https://html.spec.whatwg.org/multipage/server-sent-events.html
+"""
 
 from __future__ import annotations
 
@@ -43,10 +46,9 @@ class SseParser:
         *lines, last = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         events = []
         for line in lines:
-            if self._rest:
-                line = "".join(self._rest) + line
-                self._rest = []
-            if (event := self._line(line)) is not None:
+            whole = "".join((*self._rest, line))
+            self._rest = []
+            if (event := self._line(whole)) is not None:
                 events.append(event)
         if last:
             self._rest.append(last)
@@ -56,7 +58,7 @@ class SseParser:
         return events
 
     def end(self) -> list[tuple[str, str]]:
-        """The event that the end of the stream completes, if one is open: some servers leave out the last blank line."""
+        """The event that the end of the stream completes, if one is open; servers leave out the last blank line."""
         events = self.feed(b"\n") if self._rest else []
         if self._data:
             events += self.feed(b"\n\n")

@@ -1,0 +1,279 @@
+"""How a menu, or a plain question, is put to a provider: which asker, how many samples, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from decidable.attempt import Attempt, Repair
+from decidable.binding import Choice
+from decidable.content import Content, with_text
+from decidable.errors import UnaskableError
+from decidable.flow.ask import Call, ask
+from decidable.flow.askers import Asker, ChatAsker, ToolAsker
+from decidable.flow.decide import Picked, picked, until_valid
+from decidable.flow.effects import Flow
+from decidable.flow.prompts import DECISION_INSTRUCTION, state_text
+from decidable.flow.record import Fallback
+from decidable.menu import Menu
+from decidable.messages import ChatRequest, Message, Sampling
+from decidable.providers.protocol import Provider
+from decidable.settings import Via
+
+__all__ = ["Manner", "answering", "chain", "chain_of_answers", "picking"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Manner:
+    """How one call is put to a model.
+
+    Attributes:
+        max_retries: Re-asks after a reply that does not hold.
+        repair: How much a reply may be mended.
+        system: The standing instruction.
+        model: The model to ask.
+        effort: How much reasoning is wanted.
+        sampling: How tokens are chosen.
+        instruction: What follows the text menu.
+        via: How a menu is put to a chat model.
+        samples: How often a chat model is asked for the same decision.
+        seed: Shuffles the options of each sample; None leaves them in order.
+        logprobs: Whether a chat model's token log-probabilities are wanted for the options.
+    """
+
+    max_retries: int
+    repair: Repair
+    system: str | None = None
+    model: str | None = None
+    effort: str | None = None
+    sampling: Sampling | None = None
+    instruction: str = DECISION_INSTRUCTION
+    via: Via = "menu"
+    samples: int = 1
+    seed: int | None = None
+    logprobs: bool = False
+
+    def request(self) -> ChatRequest:
+        """The request without its messages."""
+        return ChatRequest((), self.system, self.model, None, self.effort, sampling=self.sampling)
+
+
+def picking(menu: Menu, prompt: Content, state: Any, manner: Manner, call: Call) -> Flow[Picked]:
+    """The flow that comes to a choice by asking one provider.
+
+    Raises:
+        UnaskableError: The provider cannot be asked this menu in this manner; nothing was sent.
+    """
+    provider = call.provider
+    if not provider.capabilities.chat:
+        return picked(call, _questions(menu, prompt, state, manner, provider))
+    content = prompt if state is None else with_text(prompt, state_text(state))
+    if manner.samples == 1 and manner.seed is None and not manner.logprobs:
+        return picked(call, _asker(menu, content, manner, provider))
+    return _sampled(menu, content, manner, call)
+
+
+def _asker(menu: Menu, content: Content, manner: Manner, provider: Provider) -> Asker[Choice]:
+    """The way of asking a chat model that the manner names."""
+    if manner.via == "tools":
+        return _tools(menu, content, manner, provider)
+    schema = None if manner.via == "menu" else _schema(menu, provider)
+    return ChatAsker(
+        menu,
+        content,
+        manner.max_retries,
+        manner.repair,
+        manner.instruction,
+        manner.system,
+        manner.model,
+        manner.effort,
+        schema,
+        manner.sampling,
+    )
+
+
+def _tools(menu: Menu, content: Content, manner: Manner, provider: Provider) -> Asker[Choice]:
+    can = provider.capabilities
+    if not can.tools:
+        raise UnaskableError(f"{provider.name} takes no tools; leave via='tools' out, or use via='menu'")
+    forced = can.forced_tools and (manner.effort is None or can.forced_tools_while_reasoning)
+    return ToolAsker(
+        menu,
+        content,
+        max_retries=manner.max_retries,
+        repair=manner.repair,
+        forced=forced,
+        base=manner.request(),
+    )
+
+
+def _schema(menu: Menu, provider: Provider) -> Mapping[str, Any]:
+    from decidable.native import menu_schema  # most programs stay with the text menu
+
+    if not provider.capabilities.output_schema:
+        raise UnaskableError(f"{provider.name} holds no reply to a schema; leave via='schema' out, or use via='menu'")
+    return menu_schema(menu)
+
+
+def _questions(menu: Menu, prompt: Content, state: Any, manner: Manner, provider: Provider) -> Asker[Choice]:
+    from decidable.flow.questions import QuestionAsker  # a program with chat models never needs it
+
+    for name, given in (
+        ("via", manner.via != "menu"),
+        ("samples", manner.samples > 1),
+        ("shuffle", manner.seed is not None),
+        ("logprobs", manner.logprobs),
+        ("sampling", manner.sampling is not None),
+    ):
+        if given:
+            raise UnaskableError(
+                f"{provider.name} answers typed questions, with probabilities; {name}= is for models that write"
+            )
+    return QuestionAsker(menu, prompt, None if state is None else state_text(state), provider, manner.model)
+
+
+def _sampled(menu: Menu, content: Content, manner: Manner, call: Call) -> Flow[Picked]:
+    """The flow of several samples, or of one that is read by its log-probabilities."""
+    from decidable.flow.labels import LabelAsker, label_ballot
+    from decidable.flow.votes import Ballot, orders, vote
+
+    provider = call.provider
+    top = provider.capabilities.top_logprobs
+    if manner.logprobs and not top:
+        raise UnaskableError(
+            f"{provider.name} reports no token log-probabilities; use samples= to have probabilities from votes"
+        )
+    menus = orders(menu, manner.samples, manner.seed)
+
+    def labelled(shown: Menu) -> Flow[Ballot]:
+        asker = LabelAsker(shown, content, max_retries=manner.max_retries, base=manner.request(), top=top)
+        return label_ballot(call, asker)
+
+    def plain(shown: Menu) -> Flow[Ballot]:
+        return _plain_ballot(call, _asker(shown, content, manner, provider))
+
+    def complete(ballot: Ballot) -> Flow[tuple[Choice, tuple[Attempt, ...]]]:
+        return _completed(call, _asker(Menu((menu.index[ballot.option],)), content, manner, provider))
+
+    if manner.logprobs:
+        LabelAsker(menu, content, max_retries=0, base=manner.request(), top=top)  # refuses what cannot be asked
+    else:
+        _asker(menu, content, manner, provider)
+    return vote(call, menus, labelled if manner.logprobs else plain, complete, shuffled=manner.seed is not None)
+
+
+def _plain_ballot(call: Call, asker: Asker[Choice]) -> Flow[Any]:
+    from decidable.flow.votes import Ballot
+
+    choice, reply, attempts = yield from until_valid(call, asker)
+    return Ballot(choice.option.name, reply, attempts, choice)
+
+
+def _completed(call: Call, asker: Asker[Choice]) -> Flow[tuple[Choice, tuple[Attempt, ...]]]:
+    choice, _, attempts = yield from until_valid(call, asker)
+    return choice, attempts
+
+
+def answering(prompt: Content, response_format: Any, manner: Manner, call: Call, *, must: bool) -> Flow[Any]:
+    """The flow that answers without a menu: with text, or with a value of `response_format`.
+
+    Args:
+        prompt: What is asked.
+        response_format: A type or JSON Schema, or None for text.
+        manner: How.
+        call: Whom.
+        must: Whether a refusal is an error even where text is wanted: another provider may be asked.
+    """
+    provider = call.provider
+    if not provider.capabilities.chat:
+        raise UnaskableError(f"{provider!r} cannot write text; give it choices=")
+    base = manner.request()
+    if response_format is None:
+        return _text(ask(call, replace(base, messages=(Message("user", prompt),))), must)
+    from decidable.flow.structured import SchemaAsker
+
+    asker = SchemaAsker(
+        response_format,
+        prompt,
+        max_retries=manner.max_retries,
+        repair=manner.repair,
+        base=base,
+        native=lambda request: _takes(provider, request),
+    )
+    return _value(until_valid(call, asker))
+
+
+def _takes(provider: Provider, request: ChatRequest) -> bool | None:
+    """Whether the provider holds the reply to this request's schema; None if it cannot express it."""
+    if not provider.capabilities.output_schema:
+        return False
+    preflight = getattr(provider, "preflight", None)
+    if preflight is None:
+        return True
+    try:
+        preflight(request)
+    except UnaskableError:
+        return None
+    return True
+
+
+def _value(flow: Flow[tuple[Any, Any, Any]]) -> Flow[Any]:
+    return (yield from flow)[0]
+
+
+def _text(flow: Flow[Any], must: bool) -> Flow[str]:
+    reply = yield from flow
+    if must and reply.stop in ("refusal", "content_filter"):
+        from decidable.errors import RefusedError
+
+        raise RefusedError("refusal: the model declined to answer", kind="refusal")
+    return str(reply.text)
+
+
+def chain(
+    menu: Menu, prompt: Content, state: Any, manner: Manner, calls: Sequence[Call], *, on: Collection[str]
+) -> Flow[Picked]:
+    """The flow that comes to a choice by asking one provider after the other.
+
+    Raises:
+        UnaskableError: None of them can be asked this menu.
+    """
+    from decidable.flow.fallback import Leg, first_to_decide
+
+    legs, skipped = [], []
+    for call in calls:
+        own = _own(manner, call, calls)
+        try:
+            first = picking(menu, prompt, state, own, call)
+        except UnaskableError as error:
+            skipped.append(Fallback(call.provider.name, "unaskable", error))
+            continue
+        legs.append(Leg(call, first))
+    if not legs:
+        raise UnaskableError("; ".join(f"{skip.provider}: {skip.error}" for skip in skipped))
+    return first_to_decide(legs, on, skipped)
+
+
+def chain_of_answers(
+    prompt: Content, response_format: Any, manner: Manner, calls: Sequence[Call], on: Collection[str]
+) -> Flow[Any]:
+    """The flow that answers without a menu by asking one provider after the other."""
+    from decidable.flow.fallback import Leg, first_to_answer
+
+    legs = []
+    for call in calls:
+        if call.provider.capabilities.chat:
+            must = "refusal" in on and call is not calls[-1]
+            legs.append(Leg(call, answering(prompt, response_format, _own(manner, call, calls), call, must=must)))
+    if not legs:
+        raise UnaskableError(f"none of {', '.join(c.provider.name for c in calls)} can write text; give choices=")
+    return first_to_answer(legs, on)
+
+
+def _own(manner: Manner, call: Call, calls: Sequence[Call]) -> Manner:
+    """The manner for one provider of a chain: a model's name is only good for the first."""
+    typed = {} if call.provider.capabilities.chat else {"via": "menu", "samples": 1, "seed": None, "logprobs": False}
+    if call is calls[0] and not typed:
+        return manner
+    return replace(manner, **{"model": manner.model if call is calls[0] else None, **typed})  # type: ignore[arg-type]

@@ -1,0 +1,93 @@
+"""The next provider, when one does not decide."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from decidable.errors import (
+    DecidableError,
+    DecisionError,
+    LLMError,
+    LLMErrorReason,
+    RefusedError,
+    UnaskableError,
+    Unsure,
+)
+from decidable.flow.ask import Call
+from decidable.flow.decide import Picked
+from decidable.flow.effects import Flow
+from decidable.flow.record import Fallback, FallbackOn
+
+__all__ = ["Leg", "first_to_answer", "first_to_decide"]
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leg:
+    """One provider of a chain.
+
+    Attributes:
+        call: How it is asked.
+        flow: Asks it.
+    """
+
+    call: Call
+    flow: Flow[Any]
+
+
+def first_to_decide(legs: Sequence[Leg], on: Collection[str], skipped: Sequence[Fallback] = ()) -> Flow[Picked]:
+    """The choice of the first provider that makes one.
+
+    Args:
+        legs: The providers in order.
+        on: Outcomes after which the next one is asked.
+        skipped: Providers that could not be asked at all.
+
+    Raises:
+        DecisionError: The last one asked made no valid pick.
+        LLMError: The last one asked failed. Notes on either say what the ones before ended in.
+    """
+    found: Picked
+    found, failed = yield from _first(legs, on)
+    calls = tuple(leg.call for leg in legs[: len(failed) + 1])
+    return replace(found, calls=calls, fallbacks=(*skipped, *failed))
+
+
+def first_to_answer(legs: Sequence[Leg], on: Collection[str]) -> Flow[Any]:
+    """What the first flow that ends well ends in; raises as `first_to_decide`."""
+    return (yield from _first(legs, on))[0]
+
+
+def _first(legs: Sequence[Leg], on: Collection[str]) -> Flow[tuple[Any, list[Fallback]]]:
+    failed: list[Fallback] = []
+    for leg in legs:
+        try:
+            return (yield from leg.flow), failed
+        except (LLMError, DecisionError, UnaskableError) as error:
+            reason = _reason(error)
+            if leg is legs[-1] or reason not in (*on, "unaskable") or _too_late(error, leg.call):
+                for earlier in failed:
+                    error.add_note(f"before that, {earlier.provider} was asked: {earlier.error}")
+                raise
+            failed.append(Fallback(leg.call.provider.name, reason, error))
+    raise UnaskableError("there is no provider to ask")  # pragma: no cover - a chain has at least one
+
+
+def _reason(error: DecidableError) -> FallbackOn:
+    if isinstance(error, Unsure):
+        return "unsure"
+    if isinstance(error, RefusedError):
+        return "refusal"
+    if isinstance(error, UnaskableError):
+        return "unaskable"
+    if isinstance(error, LLMError):
+        return "refusal" if error.reason is LLMErrorReason.POLICY else "failure"
+    return "exhausted"
+
+
+def _too_late(error: DecidableError, call: Call) -> bool:
+    """Whether no time is left for another provider."""
+    return isinstance(error, LLMError) and error.reason is LLMErrorReason.TIMEOUT and call.deadline is not None

@@ -1,0 +1,288 @@
+"""The one transport, and the only file that imports httpx: bytes out, bytes in, and what went wrong in between."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from threading import Lock
+from typing import Any, NoReturn
+from weakref import WeakKeyDictionary
+
+import httpx
+
+from decidable.errors import LLMError, LLMErrorReason, SettingError
+from decidable.providers.wires.codec import HttpCall, HttpReply
+
+__all__ = ["Transport", "mock_clients"]
+
+CONNECT_S = 10.0
+"""Most seconds to reach the server."""
+READ_S = 600.0
+"""Most seconds of silence: a model that reasons says nothing for minutes."""
+LONGEST_BODY = 64 * 1024 * 1024
+LONGEST_ERROR = 64 * 1024
+"""Bytes of an answer that are read; no wire's reply comes near them."""
+
+
+class Transport:
+    """Sends what a codec made, with the key; knows nothing of any wire.
+
+    One sync client, and one async client per event loop, which is closed when its loop is. All are made when they are
+    first needed.
+
+    Args:
+        name: The provider's, for errors.
+        base_url: What paths are appended to.
+        headers: Sent with each request; the key is among them.
+        timeout_s: Most seconds of silence; None for the default.
+        proxy: URL of a proxy; None takes the environment's.
+        client: A sync client to use instead, with httpx's interface. It is not closed here.
+        async_client: An async client to use instead. It is not closed here, and serves the event loop it belongs to.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        base_url: str,
+        headers: Mapping[str, str],
+        *,
+        timeout_s: float | None = None,
+        proxy: str | None = None,
+        client: Any = None,
+        async_client: Any = None,
+    ) -> None:
+        self.name = name
+        self.base_url = base_url.rstrip("/")
+        if not self.base_url.startswith(("http://", "https://")):
+            raise SettingError(f"the base URL of {name!r} must begin with http:// or https://, not {base_url!r}")
+        self._headers = {"content-type": "application/json", "user-agent": "decidable", **headers}
+        self._silence = READ_S if timeout_s is None else timeout_s
+        self._timeout = httpx.Timeout(self._silence, connect=min(CONNECT_S, self._silence), pool=None)
+        self._settings: dict[str, Any] = {"proxy": proxy, "timeout": self._timeout, "follow_redirects": False}
+        self._given, self._given_async = client, async_client
+        self._client: Any = client
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Any, AsyncGenerator[None, None]]]
+        self._clients = WeakKeyDictionary()
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        return f"Transport({self.name!r}, {self.base_url!r})"
+
+    # --- whole answers --------------------------------------------------------------------------------------------
+
+    def send(self, call: HttpCall, deadline: float | None = None) -> HttpReply:
+        """The answer to `call`, whatever its status.
+
+        Args:
+            call: What to send.
+            deadline: Instant on `time.monotonic`'s clock after which nobody waits, or None.
+
+        Raises:
+            LLMError: There is no answer: reason ``transport``, or ``timeout`` at the deadline.
+        """
+        with self.opened(call, deadline) as (status, headers, chunks):
+            return HttpReply(status, headers, self.gathered(status, chunks))
+
+    async def asend(self, call: HttpCall, deadline: float | None = None) -> HttpReply:
+        """`send` without blocking the event loop; who awaits it keeps the deadline."""
+        async with self.aopened(call, deadline) as (status, headers, chunks):
+            return HttpReply(status, headers, await self.agathered(status, chunks))
+
+    # --- answers as they arrive -----------------------------------------------------------------------------------
+
+    @contextmanager
+    def opened(
+        self, call: HttpCall, deadline: float | None = None
+    ) -> Iterator[tuple[int, Mapping[str, str], Iterator[bytes]]]:
+        """Status, headers and chunks of the answer to `call`; the connection is given back at the end of the block."""
+        client = self._sync_client()
+        try:
+            response = client.send(self._request(client, call, deadline), stream=True, follow_redirects=False)
+        except Exception as error:
+            self._raise_for(error, deadline)
+        try:
+            yield response.status_code, _lowered(response.headers), self._chunks(response, deadline)
+        finally:
+            response.close()
+
+    @asynccontextmanager
+    async def aopened(
+        self, call: HttpCall, deadline: float | None = None
+    ) -> AsyncIterator[tuple[int, Mapping[str, str], AsyncIterator[bytes]]]:
+        """`opened` without blocking the event loop."""
+        client = await self._async_client()
+        try:
+            response = await client.send(self._request(client, call, deadline), stream=True, follow_redirects=False)
+        except Exception as error:
+            self._raise_for(error, deadline)
+        try:
+            yield response.status_code, _lowered(response.headers), self._achunks(response, deadline)
+        finally:
+            await response.aclose()
+
+    def _request(self, client: Any, call: HttpCall, deadline: float | None) -> Any:
+        headers = {**self._headers, **call.headers} if call.headers else self._headers
+        timeout = self._timeout if deadline is None else self._until(deadline)
+        return client.build_request(
+            "POST", self.base_url + call.path, content=call.body, headers=headers, timeout=timeout
+        )
+
+    def _until(self, deadline: float) -> httpx.Timeout:
+        left = max(0.001, deadline - time.monotonic())
+        return httpx.Timeout(min(left, self._silence), connect=min(left, CONNECT_S), pool=left)
+
+    def _chunks(self, response: Any, deadline: float | None) -> Iterator[bytes]:
+        try:
+            for chunk in response.iter_bytes():
+                self._refuse_late(deadline)
+                yield chunk
+        except Exception as error:
+            self._raise_for(error, deadline)
+
+    async def _achunks(self, response: Any, deadline: float | None) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in response.aiter_bytes():
+                yield chunk
+        except Exception as error:
+            self._raise_for(error, deadline)
+
+    def gathered(self, status: int, chunks: Iterator[bytes]) -> bytes:
+        """All chunks of an answer; of an error's, the first 64 KiB.
+
+        Raises:
+            LLMError: A reply is longer than any reply is.
+        """
+        body = bytearray()
+        for chunk in chunks:
+            body += chunk
+            if len(body) > LONGEST_ERROR and self._enough(status, body):
+                break
+        return bytes(body)
+
+    async def agathered(self, status: int, chunks: AsyncIterator[bytes]) -> bytes:
+        """`gathered` from an event loop."""
+        body = bytearray()
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > LONGEST_ERROR and self._enough(status, body):
+                break
+        return bytes(body)
+
+    def _enough(self, status: int, body: bytearray) -> bool:
+        """Whether to read no further: an error's body may be cut, a reply may not."""
+        if status >= 400:
+            del body[LONGEST_ERROR:]
+            return True
+        if len(body) <= LONGEST_BODY:
+            return False
+        raise LLMError(
+            f"{self.name} answered with more than {LONGEST_BODY // 2**20} MiB",
+            reason=LLMErrorReason.PROVIDER,
+            provider=self.name,
+        )
+
+    # --- clients --------------------------------------------------------------------------------------------------
+
+    def _sync_client(self) -> Any:
+        if self._client is None:
+            with self._lock:
+                if self._client is None:
+                    self._client = httpx.Client(**self._settings)
+        return self._client
+
+    async def _async_client(self) -> Any:
+        if self._given_async is not None:
+            return self._given_async
+        loop = asyncio.get_running_loop()
+        held = self._clients.get(loop)
+        if held is None:
+            client = httpx.AsyncClient(**self._settings)
+            keeper = _closing_with_loop(client)
+            await anext(keeper)
+            held = self._clients.setdefault(loop, (client, keeper))
+            if held[0] is not client:  # pragma: no cover - another task of this loop was quicker
+                await keeper.aclose()
+        return held[0]
+
+    def close(self) -> None:
+        """Close the sync client; async ones close with `aclose`, or with their event loop."""
+        if self._client is not None and self._client is not self._given:
+            self._client.close()
+            self._client = None
+
+    async def aclose(self) -> None:
+        """Close the sync client and that of the running event loop."""
+        self.close()
+        held = self._clients.pop(asyncio.get_running_loop(), None)
+        if held is not None:
+            await held[1].aclose()
+
+    # --- what went wrong ------------------------------------------------------------------------------------------
+
+    def _raise_for(self, error: Exception, deadline: float | None) -> NoReturn:
+        """Raise what a client's exception means; a mistake in the program goes on untouched."""
+        if isinstance(error, LLMError):
+            raise error
+        names = {cls.__name__ for cls in type(error).__mro__}  # by name: a client like httpx need not be httpx
+        if not names & {"HTTPError", "TransportError", "InvalidURL", "StreamError"} and not isinstance(error, OSError):
+            raise error
+        if deadline is not None and time.monotonic() >= deadline - _SLACK_S:
+            raise self._late() from _bare(error)
+        what = "did not answer in time" if "TimeoutException" in names else _WHAT.get(type(error).__name__, "failed")
+        raise LLMError(
+            f"the connection to {self.name} at {self.base_url} {what} ({type(error).__name__})",
+            reason=LLMErrorReason.TRANSPORT,
+            provider=self.name,
+        ) from _bare(error)
+
+    def _refuse_late(self, deadline: float | None) -> None:
+        if deadline is not None and time.monotonic() >= deadline:
+            raise self._late()
+
+    def _late(self) -> LLMError:
+        return LLMError(
+            f"{self.name} did not answer in the time given", reason=LLMErrorReason.TIMEOUT, provider=self.name
+        )
+
+
+_SLACK_S = 0.005
+"""A client's own clock may strike a moment before the deadline that it was set by."""
+
+_WHAT = {
+    "ConnectError": "could not be made",
+    "ReadError": "broke",
+    "WriteError": "broke",
+    "RemoteProtocolError": "broke off, or what came over it is not HTTP",
+    "DecodingError": "brought bytes that cannot be decompressed",
+    "ProxyError": "was refused by the proxy",
+    "UnsupportedProtocol": "needs http:// or https://",
+}
+
+
+def _bare(error: Exception) -> Exception:
+    """`error` without the request that it holds, whose headers carry the key."""
+    if hasattr(error, "_request"):
+        error._request = None  # noqa: SLF001 - its public name raises when there is none
+    error.__context__ = error.__cause__ = None
+    return error.with_traceback(None)
+
+
+def _lowered(headers: Any) -> Mapping[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+async def _closing_with_loop(client: Any) -> AsyncGenerator[None, None]:
+    """Closes `client` when its event loop shuts down: that is when a loop ends the generators begun on it."""
+    try:
+        yield
+    finally:
+        await client.aclose()
+
+
+def mock_clients(handler: Callable[[Any], Any]) -> tuple[httpx.Client, httpx.AsyncClient]:
+    """A sync and an async client that ask `handler` (an httpx request to an httpx response) instead of a network."""
+    return httpx.Client(transport=httpx.MockTransport(handler)), httpx.AsyncClient(
+        transport=httpx.MockTransport(handler)
+    )
