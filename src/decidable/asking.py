@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from decidable.attempt import Attempt, Repair
-from decidable.binding import Choice
+from decidable.attempt import Attempt, Pick, Repair
+from decidable.binding import Choice, bind
 from decidable.content import Content, with_text
 from decidable.errors import UnaskableError
 from decidable.flow.ask import Call, ask
@@ -154,7 +154,8 @@ def _sampled(menu: Menu, content: Content, manner: Manner, call: Call) -> Flow[P
         return _plain_ballot(call, _asker(shown, content, manner, provider))
 
     def complete(ballot: Ballot) -> Flow[tuple[Choice, tuple[Attempt, ...]]]:
-        return _completed(call, _asker(Menu((menu.index[ballot.option],)), content, manner, provider))
+        own = Menu((menu.index[ballot.option],))
+        return _completed(call, own, _asker(own, content, manner, provider))
 
     if manner.logprobs:
         LabelAsker(menu, content, max_retries=0, base=manner.request(), top=top)  # refuses what cannot be asked
@@ -170,7 +171,13 @@ def _plain_ballot(call: Call, asker: Asker[Choice]) -> Flow[Any]:
     return Ballot(choice.option.name, reply, attempts, choice)
 
 
-def _completed(call: Call, asker: Asker[Choice]) -> Flow[tuple[Choice, tuple[Attempt, ...]]]:
+def _completed(call: Call, own: Menu, asker: Asker[Choice]) -> Flow[tuple[Choice, tuple[Attempt, ...]]]:
+    """The arguments of the only option on a menu; without any to fill, nothing is asked."""
+    option = own.options[0]
+    if not option.fields:
+        held = bind(Pick(option.name, {}), own)
+        if isinstance(held, Choice):
+            return held, ()
     choice, _, attempts = yield from until_valid(call, asker)
     return choice, attempts
 
@@ -273,7 +280,6 @@ def chain_of_answers(
 
 def _own(manner: Manner, call: Call, calls: Sequence[Call]) -> Manner:
     """The manner for one provider of a chain: a model's name is only good for the first."""
-    typed = {} if call.provider.capabilities.chat else {"via": "menu", "samples": 1, "seed": None, "logprobs": False}
-    if call is calls[0] and not typed:
-        return manner
-    return replace(manner, **{"model": manner.model if call is calls[0] else None, **typed})  # type: ignore[arg-type]
+    if not call.provider.capabilities.chat:  # what is for models that write has no meaning there
+        return replace(manner, model=None, via="menu", samples=1, seed=None, logprobs=False, sampling=None)
+    return manner if call is calls[0] else replace(manner, model=None)

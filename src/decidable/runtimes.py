@@ -443,7 +443,7 @@ class Runtime:
             self.sampling if sampling is None else sampling_of(sampling),
             instruction,
             self.via if via is None else checked_via(via),
-            1 if samples == 1 else checked_samples(samples),
+            1 if type(samples) is int and samples == 1 else checked_samples(samples),
             None if shuffle is False else checked_seed(shuffle),
             bool(logprobs),
         )

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from decidable.attempt import Attempt, Failure, FailureKind, Repair
 from decidable.binding import Choice, bind
 from decidable.content import Content, with_text
+from decidable.errors import did_you_mean
 from decidable.flow.prompts import (
     CALL_INSTRUCTION,
     DECISION_INSTRUCTION,
@@ -22,6 +23,7 @@ from decidable.messages import ChatRequest, Message, Reply, Request, Sampling, T
 from decidable.native import menu_tools
 from decidable.reading import read
 from decidable.reading.calls import read_calls
+from decidable.schema.validate import clipped
 
 __all__ = ["Asker", "ChatAsker", "ToolAsker", "conversation"]
 
@@ -157,4 +159,10 @@ class ToolAsker:
         pick = read_calls(reply, self._names, repair=self.repair, text_counts=not self.forced)
         if pick is None:
             pick = read(reply.text, self.menu, stop=reply.stop, repair=self.repair)
-        return pick if isinstance(pick, Failure) else bind(pick, self.menu, self.repair)
+        if isinstance(pick, Failure):
+            return pick
+        choice = bind(pick, self.menu, self.repair)
+        if reply.tool_calls and isinstance(choice, Failure) and choice.kind is FailureKind.UNKNOWN_CALL:
+            hint = did_you_mean(pick.name, tuple(self._names), "the tools are")  # as they are spelled there
+            return Failure(choice.kind, f"there is no tool {clipped(pick.name)}; {hint}")
+        return choice

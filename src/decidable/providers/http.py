@@ -21,6 +21,8 @@ CONNECT_S = 10.0
 """Most seconds to reach the server."""
 READ_S = 600.0
 """Most seconds of silence: a model that reasons says nothing for minutes."""
+CONNECTIONS = 100
+"""Connections of one client, all kept for the next request; what comes on top waits for one."""
 LONGEST_BODY = 64 * 1024 * 1024
 LONGEST_ERROR = 64 * 1024
 """Bytes of an answer that are read; no wire's reply comes near them."""
@@ -60,7 +62,12 @@ class Transport:
         self._headers = {"content-type": "application/json", "user-agent": "decidable", **headers}
         self._silence = READ_S if timeout_s is None else timeout_s
         self._timeout = httpx.Timeout(self._silence, connect=min(CONNECT_S, self._silence), pool=None)
-        self._settings: dict[str, Any] = {"proxy": proxy, "timeout": self._timeout, "follow_redirects": False}
+        self._settings: dict[str, Any] = {
+            "proxy": proxy,
+            "timeout": self._timeout,
+            "limits": httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
+            "follow_redirects": False,
+        }
         self._given, self._given_async = client, async_client
         self._client: Any = client
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Any, AsyncGenerator[None, None]]]
@@ -281,8 +288,16 @@ async def _closing_with_loop(client: Any) -> AsyncGenerator[None, None]:
         await client.aclose()
 
 
-def mock_clients(handler: Callable[[Any], Any]) -> tuple[httpx.Client, httpx.AsyncClient]:
-    """A sync and an async client that ask `handler` (an httpx request to an httpx response) instead of a network."""
-    return httpx.Client(transport=httpx.MockTransport(handler)), httpx.AsyncClient(
-        transport=httpx.MockTransport(handler)
-    )
+def mock_clients(answer: Callable[[str, Mapping[str, str], bytes], HttpReply]) -> tuple[Any, Any]:
+    """A sync and an async client that ask a function instead of a network.
+
+    Args:
+        answer: Called with the request's path and query, its headers by lower-case name, and its body.
+    """
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        reply = answer(request.url.raw_path.decode(), _lowered(request.headers), request.content)
+        return httpx.Response(reply.status, headers=reply.headers, content=reply.body)
+
+    transport = httpx.MockTransport(handler)
+    return httpx.Client(transport=transport), httpx.AsyncClient(transport=transport)

@@ -6,6 +6,7 @@ rt = scripted(pick("refund", order="A-17"))
 """
 
 from decidable.providers.forbid import allow_requests, forbid_requests, requests_allowed
+from decidable.testing.fake_endpoint import FakeEndpoint, fake_endpoint, http_failure
 from decidable.testing.scripted import (
     ScriptedRuntime,
     ScriptError,
@@ -20,13 +21,16 @@ from decidable.testing.scripted import (
 )
 
 __all__ = [
+    "FakeEndpoint",
     "ScriptError",
     "ScriptedRuntime",
     "Seen",
     "Step",
     "allow_requests",
     "distribution",
+    "fake_endpoint",
     "forbid_requests",
+    "http_failure",
     "pick",
     "refusal",
     "requests_allowed",

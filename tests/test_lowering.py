@@ -1,0 +1,276 @@
+"""Schemas in the dialects of the wires, and the way back."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field, TypeAdapter
+
+from decidable import UnaskableError
+from decidable.providers.wires.dialects import ANTHROPIC, GEMINI, OPENAI_STRICT
+from decidable.schema.lowering import lower
+from decidable.testing.fake_endpoint import conformed
+
+ALL = [OPENAI_STRICT, ANTHROPIC, GEMINI]
+
+
+class Colour(Enum):
+    red = "red"
+    blue = "blue"
+
+
+class Address(BaseModel):
+    street: str = Field(description="With the number")
+    city: str | None = None
+
+
+class Person(BaseModel):
+    name: str
+    age: int = 3
+    home: Address | None = None
+    colours: list[Colour] = []
+
+
+class Node(BaseModel):
+    value: int
+    next: Node | None = None
+
+
+def schema(annotation: Any) -> dict[str, Any]:
+    return TypeAdapter(annotation).json_schema()
+
+
+def test_openai_strict_requires_every_key_and_closes_every_object():
+    lowered = lower(schema(Person), OPENAI_STRICT).schema
+    assert lowered == {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "age": {"type": ["integer", "null"]},
+            "home": {
+                "anyOf": [
+                    {
+                        "type": "object",
+                        "properties": {
+                            "street": {"type": "string", "description": "With the number"},
+                            "city": {"type": ["string", "null"]},
+                        },
+                        "required": ["street", "city"],
+                        "additionalProperties": False,
+                    },
+                    {"type": "null"},
+                ]
+            },
+            "colours": {"type": ["array", "null"], "items": {"type": "string", "enum": ["red", "blue"]}},
+        },
+        "required": ["name", "age", "home", "colours"],
+        "additionalProperties": False,
+    }
+
+
+def test_a_null_that_only_stands_for_left_out_is_left_out_again():
+    restore = lower(schema(Person), OPENAI_STRICT).restore
+    assert restore is not None
+    value = {"name": "A", "age": None, "home": {"street": "S", "city": None}, "colours": None}
+    assert restore(value) == {"name": "A", "home": {"street": "S", "city": None}}
+    assert Person.model_validate(restore(value)) == Person(name="A", home=Address(street="S"))
+
+
+def test_gemini_has_no_references_no_constants_and_its_own_null():
+    lowered = lower(schema(Person), GEMINI).schema
+    assert lowered["type"] == "OBJECT"
+    assert lowered["required"] == ["name"]
+    assert lowered["properties"]["home"] == {
+        "type": "OBJECT",
+        "properties": {
+            "street": {"type": "STRING", "description": "With the number"},
+            "city": {"type": "STRING", "nullable": True},
+        },
+        "required": ["street"],
+        "nullable": True,
+    }
+    assert lower(schema(Literal["yes"]), GEMINI).schema == {"type": "STRING", "enum": ["yes"]}
+
+
+def test_gemini_lists_numbers_as_text_and_they_come_back_as_numbers():
+    lowered = lower(schema(Literal[1, 2, True]), GEMINI)
+    assert lowered.schema == {"type": "STRING", "enum": ["1", "2", "true"]}
+    assert lowered.restore is not None
+    assert [lowered.restore(text) for text in ("1", "2", "true")] == [1, 2, True]
+    assert lowered.restore("1") is not True
+
+
+def test_anthropic_keeps_optional_keys_optional():
+    lowered = lower(schema(Person), ANTHROPIC)
+    assert lowered.schema["required"] == ["name"]
+    assert lowered.schema["additionalProperties"] is False
+    assert lowered.restore is None
+
+
+@pytest.mark.parametrize("dialect", [OPENAI_STRICT, ANTHROPIC], ids=lambda d: d.name)
+def test_what_is_no_object_travels_in_one(dialect):
+    lowered = lower(schema(list[int]), dialect)
+    assert lowered.schema == {
+        "type": "object",
+        "properties": {"value": {"type": "array", "items": {"type": "integer"}}},
+        "required": ["value"],
+        "additionalProperties": False,
+    }
+    assert lowered.restore is not None
+    assert lowered.restore({"value": [1]}) == [1]
+    assert lowered.restore([1]) == [1]
+
+
+def test_recursion_stays_where_a_wire_knows_it_and_is_refused_elsewhere():
+    lowered = lower(schema(Node), OPENAI_STRICT)
+    assert lowered.schema["properties"] == {"value": {"$ref": "#/$defs/Node"}}
+    assert lowered.schema["$defs"]["Node"]["properties"]["next"] == {
+        "anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]
+    }
+    assert lowered.restore is not None
+    assert lowered.restore({"value": {"value": 1, "next": {"value": 2, "next": None}}}) == {
+        "value": 1,
+        "next": {"value": 2, "next": None},
+    }
+    for dialect in (ANTHROPIC, GEMINI):
+        with pytest.raises(UnaskableError, match=r"a schema that contains itself"):
+            lower(schema(Node), dialect)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "dialect", "path"),
+    [
+        (dict[str, int], OPENAI_STRICT, r"at \$, .* keys of the model's choice"),
+        (dict[str, int], ANTHROPIC, r"at \$, .* keys of the model's choice"),
+        (list[dict[str, int]], OPENAI_STRICT, r"at \$\[\], "),
+        (Any, GEMINI, r"at \$, .* without a type"),
+        (list[Any], OPENAI_STRICT, r"at \$\[\], "),
+        (tuple[int, str], OPENAI_STRICT, r"'prefixItems'"),
+    ],
+)
+def test_what_a_wire_cannot_express_is_refused_with_its_path(annotation, dialect, path):
+    with pytest.raises(UnaskableError, match=path) as caught:
+        lower(schema(annotation), dialect, "tool 'x'")
+    assert str(caught.value).startswith("tool 'x': ")
+
+
+def test_the_path_leads_into_nested_fields():
+    class Inner(BaseModel):
+        free: dict[str, str]
+
+    class Outer(BaseModel):
+        inners: list[Inner]
+
+    with pytest.raises(UnaskableError, match=r"at \$\.inners\[\]\.free, "):
+        lower(schema(Outer), OPENAI_STRICT)
+
+
+def test_constraints_stay_where_they_are_understood_and_are_dropped_elsewhere():
+    class Limited(BaseModel):
+        n: int = Field(ge=1, le=5)
+        s: str = Field(min_length=2, pattern="a+")
+
+    openai, gemini, anthropic = (
+        lower(schema(Limited), d).schema["properties"] for d in (OPENAI_STRICT, GEMINI, ANTHROPIC)
+    )
+    assert openai == {"n": {"type": "integer", "minimum": 1, "maximum": 5}, "s": {"type": "string", "pattern": "a+"}}
+    assert gemini["s"] == {"type": "STRING", "minLength": 2, "pattern": "a+"}
+    assert anthropic == {"n": {"type": "integer"}, "s": {"type": "string"}}
+
+
+def test_the_way_back_of_a_union_goes_by_its_constants():
+    class Cat(BaseModel):
+        kind: Literal["cat"]
+        lives: int = 9
+
+    class Dog(BaseModel):
+        kind: Literal["dog"]
+        owner: str | None = None
+
+    lowered = lower(schema(Cat | Dog), OPENAI_STRICT)
+    assert lowered.restore is not None
+    assert lowered.restore({"value": {"kind": "cat", "lives": None}}) == {"kind": "cat"}
+    assert lowered.restore({"value": {"kind": "dog", "owner": None}}) == {"kind": "dog", "owner": None}
+
+
+def test_two_definitions_of_one_name_stay_two():
+    from decidable.schema.jsonschema import hoisted
+
+    definitions: dict[str, Any] = {}
+    first = hoisted({"$ref": "#/$defs/A", "$defs": {"A": {"type": "string"}}}, definitions)
+    second = hoisted(
+        {"$ref": "#/$defs/A", "$defs": {"A": {"type": "array", "items": {"$ref": "#/$defs/A"}}}}, definitions
+    )
+    assert first == {"$ref": "#/$defs/A"}
+    assert second == {"$ref": "#/$defs/A_2"}
+    assert definitions == {"A": {"type": "string"}, "A_2": {"type": "array", "items": {"$ref": "#/$defs/A_2"}}}
+
+
+def test_garbage_in_place_of_a_value_goes_through_untouched():
+    restore = lower(schema(Person), OPENAI_STRICT).restore
+    assert restore is not None
+    for odd in (None, 3, "x", [1], {"name": 4, "home": "nowhere", "colours": 5}):
+        assert restore(odd) == odd
+
+
+# --- any schema, any value that fits it --------------------------------------------------------------------------------
+
+SCALARS = st.sampled_from(
+    [
+        ({"type": "string"}, st.text(max_size=5)),
+        ({"type": "integer"}, st.integers(-5, 5)),
+        ({"type": "boolean"}, st.booleans()),
+    ]
+)
+
+
+@st.composite
+def schema_and_value(draw, depth=2):
+    kind = draw(st.sampled_from(["scalar", "enum", "nullable", *(["object", "array"] if depth else [])]))
+    if kind == "scalar":
+        made, values = draw(SCALARS)
+        return made, draw(values)
+    if kind == "enum":
+        values = draw(
+            st.lists(st.one_of(st.integers(0, 9), st.sampled_from("abc")), min_size=1, max_size=4, unique=True)
+        )
+        return {"enum": values}, draw(st.sampled_from(values))
+    if kind == "nullable":
+        inner, value = draw(schema_and_value(depth=0).filter(lambda pair: "anyOf" not in pair[0]))
+        return {"anyOf": [inner, {"type": "null"}]}, draw(st.sampled_from([value, None]))
+    if kind == "array":
+        inner, value = draw(schema_and_value(depth=depth - 1))
+        return {"type": "array", "items": inner}, [value] * draw(st.integers(0, 2))
+    properties, value, required = {}, {}, []
+    for name in draw(st.lists(st.sampled_from("klmn"), unique=True, max_size=3)):
+        properties[name], inner = draw(schema_and_value(depth=depth - 1))
+        if draw(st.booleans()):
+            required.append(name)
+            value[name] = inner
+        elif draw(st.booleans()) and inner is not None:
+            value[name] = inner
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}, value
+
+
+@given(schema_and_value(), st.sampled_from(ALL))
+def test_what_a_model_says_in_the_dialect_comes_back_as_it_was_meant(pair, dialect):
+    made, value = pair
+    lowered = lower(made, dialect)
+    sent = conformed(value, lowered.schema)
+    back = sent if lowered.restore is None else lowered.restore(sent)
+    assert _without_null_optionals(back, made) == value
+
+
+def _without_null_optionals(value, made):
+    """An optional key that may be null and was left out comes back as null: the wire cannot tell the two apart."""
+    if isinstance(value, dict) and "properties" in made:
+        return {
+            k: _without_null_optionals(v, made["properties"][k])
+            for k, v in value.items()
+            if v is not None or k in made["required"]
+        }
+    return [_without_null_optionals(v, made["items"]) for v in value] if isinstance(value, list) else value
