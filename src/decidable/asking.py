@@ -24,7 +24,7 @@ from decidable.settings import Via
 __all__ = ["Manner", "answering", "chain", "chain_of_answers", "picking"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # made for each call, so not frozen: cheaper
 class Manner:
     """How one call is put to a model.
 

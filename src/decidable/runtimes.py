@@ -255,7 +255,7 @@ class Runtime:
         **settings: Unpack[ExecSettings],
     ) -> Any:
         """`exec` from an event loop: async options are awaited, sync ones run in a worker thread."""
-        refuse_unknown("async_exec", settings, ExecSettings)
+        refuse_unknown("async_exec", settings, ExecSettings, "choices", "response_format")
         scope, flow = self._turn(content, choices, response_format, in_loop=True, **settings)
         return await self.run_async(flow, scope)
 
@@ -295,7 +295,7 @@ class Runtime:
         """
         from decidable.flow.streaming import Stream  # most programs wait for the whole reply
 
-        refuse_unknown("stream", settings, ExecSettings)
+        refuse_unknown("stream", settings, ExecSettings, "choices", "response_format")
         scope, flow = self._turn(content, choices, response_format, in_loop=False, record=True, **settings)
         return Stream(flow, self.host, scope)
 
@@ -310,7 +310,7 @@ class Runtime:
         """`stream` for ``async for``, best used in an ``async with`` block."""
         from decidable.flow.streaming import AsyncStream  # as above
 
-        refuse_unknown("async_stream", settings, ExecSettings)
+        refuse_unknown("async_stream", settings, ExecSettings, "choices", "response_format")
         scope, flow = self._turn(content, choices, response_format, in_loop=True, record=True, **settings)
         return AsyncStream(flow, self.host, scope)
 
@@ -416,7 +416,10 @@ class Runtime:
     def _calls(self, scope: Scope, on_retry: OnRetry | None) -> list[Call]:
         """One call for each provider, begun now."""
         now, told = self.host.clock(), on_retry or self.on_retry
-        return [Call(p, self.max_retries, scope.deadline, told, self.budget, now) for p in self.providers]
+        calls = []
+        for provider in self.providers:
+            calls.append(Call(provider, self.max_retries, scope.deadline, told, self.budget, now))  # noqa: PERF401 - cheaper
+        return calls
 
     def _manner(
         self,

@@ -78,11 +78,11 @@ class ExecSettings(TypedDict, total=False):
     sampling: Sampling | Mapping[str, Any] | None
 
 
-def refuse_unknown(name: str, given: Mapping[str, Any], known: type[Any]) -> None:
-    """Raise if `given` holds a keyword that the settings class `known` does not name."""
+def refuse_unknown(name: str, given: Mapping[str, Any], known: type[Any], *own: str) -> None:
+    """Raise if `given` holds a keyword that the settings class `known` does not name; `own` are the function's own."""
     for keyword in given:
         if keyword not in known.__annotations__:
-            hint = did_you_mean(keyword, tuple(known.__annotations__))
+            hint = did_you_mean(keyword, (*own, *known.__annotations__))
             raise ArgumentTypeError(f"{name}() got an unexpected keyword argument {keyword!r}; {hint}")
 
 

@@ -22,7 +22,7 @@ __all__ = ["Picked", "decide", "picked", "until_valid"]
 V = TypeVar("V")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # made for each decision, so not frozen: cheaper
 class Picked:
     """A choice, and how it came about.
 

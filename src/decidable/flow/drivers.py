@@ -71,7 +71,8 @@ def drive(flow: Flow[R], host: Host = HOST) -> R:
     except _Carried as carried:
         raise carried.error from None
     finally:
-        run.restore()
+        if run.entered:
+            run.restore()
 
 
 async def drive_async(flow: Flow[R], host: Host = HOST) -> R:
@@ -98,7 +99,8 @@ async def drive_async(flow: Flow[R], host: Host = HOST) -> R:
     except _Carried as carried:
         raise RuntimeError("StopIteration cannot pass through a coroutine") from carried.error
     finally:
-        run.restore()
+        if run.entered:
+            run.restore()
 
 
 def _ended(flow: Flow[Any], host: Host) -> tuple[Any, Exception | None]:
@@ -327,8 +329,7 @@ class Run:
 
     def restore(self) -> None:
         """Leave no node of an abandoned flow behind in the context."""
-        if self.entered:
-            scope_variable.set(self.entered[0])
+        scope_variable.set(self.entered[0])
 
 
 _OURS = ("decidable.", "asyncio.", "concurrent.")

@@ -77,7 +77,8 @@ def stream(flow: Flow[Any], host: Host) -> Generator[Event, None, None]:
     except StopIteration as stop:
         yield Finished(stop.value, progress.reply)
     finally:
-        run.restore()
+        if run.entered:
+            run.restore()
 
 
 async def stream_async(flow: Flow[Any], host: Host) -> AsyncGenerator[Event, None]:
@@ -108,7 +109,8 @@ async def stream_async(flow: Flow[Any], host: Host) -> AsyncGenerator[Event, Non
     except StopIteration as stop:
         yield Finished(stop.value, progress.reply)
     finally:
-        run.restore()
+        if run.entered:
+            run.restore()
 
 
 class _Progress:

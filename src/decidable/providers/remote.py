@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing
 from importlib import import_module
 from typing import Any
 
@@ -87,16 +88,38 @@ class RemoteProvider:
     def send(self, request: Request, deadline: float | None = None) -> Reply:
         """As `Provider.send`."""
         chat = self._chat(request)
-        return self._decoded(self._transport.send(self._codec.encode(chat), deadline), chat)
+        try:
+            return self._decoded(self._transport.send(self._codec.encode(chat), deadline), chat)
+        except LLMError as error:
+            raise _bare(error) from error.__cause__
 
     async def asend(self, request: Request, deadline: float | None = None) -> Reply:
         """As `Provider.asend`."""
         chat = self._chat(request)
-        return self._decoded(await self._transport.asend(self._codec.encode(chat), deadline), chat)
+        try:
+            return self._decoded(await self._transport.asend(self._codec.encode(chat), deadline), chat)
+        except LLMError as error:
+            raise _bare(error) from error.__cause__
 
     def stream(self, request: Request, deadline: float | None = None) -> Iterator[Delta | Reply]:
         """As `StreamingProvider.stream`."""
         chat = self._chat(request)
+        try:
+            yield from self._pieces(chat, deadline)
+        except LLMError as error:
+            raise _bare(error) from error.__cause__
+
+    async def astream(self, request: Request, deadline: float | None = None) -> AsyncIterator[Delta | Reply]:
+        """As `StreamingProvider.astream`."""
+        chat = self._chat(request)
+        try:
+            async with aclosing(self._pieces_async(chat, deadline)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except LLMError as error:
+            raise _bare(error) from error.__cause__
+
+    def _pieces(self, chat: ChatRequest, deadline: float | None) -> Iterator[Delta | Reply]:
         with self._transport.opened(self._codec.encode(chat, stream=True), deadline) as (status, headers, chunks):
             if not _streams(status, headers):
                 yield self._decoded(HttpReply(status, headers, self._transport.gathered(status, chunks)), chat)
@@ -106,9 +129,7 @@ class RemoteProvider:
                 yield from reading.feed(chunk)
             yield from reading.end()
 
-    async def astream(self, request: Request, deadline: float | None = None) -> AsyncIterator[Delta | Reply]:
-        """As `StreamingProvider.astream`."""
-        chat = self._chat(request)
+    async def _pieces_async(self, chat: ChatRequest, deadline: float | None) -> AsyncGenerator[Delta | Reply, None]:
         call = self._codec.encode(chat, stream=True)
         async with self._transport.aopened(call, deadline) as (status, headers, chunks):
             if not _streams(status, headers):
@@ -176,6 +197,11 @@ class _Reading:
         for event, data in self._parser.end():
             yield from self._decoder.feed(event, data)
         yield self._decoder.finish()
+
+
+def _bare(error: LLMError) -> LLMError:
+    """`error` without the frames in here, whose variables are headers and bodies; tools that show variables show all."""
+    return error.with_traceback(None)
 
 
 def _streams(status: int, headers: Mapping[str, str]) -> bool:

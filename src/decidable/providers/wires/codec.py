@@ -99,12 +99,13 @@ def json_of(body: bytes, provider: str) -> Any:
     """
     try:
         return json.loads(body)
-    except ValueError:
-        raise LLMError(
-            f"{provider} answered with {len(body)} bytes that are not JSON",
-            reason=LLMErrorReason.PROVIDER,
-            provider=provider,
-        ) from None
+    except (ValueError, RecursionError):
+        pass  # raised below, not here: the error that json raises holds the whole body
+    raise LLMError(
+        f"{provider} answered with {len(body)} bytes that are not JSON",
+        reason=LLMErrorReason.PROVIDER,
+        provider=provider,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -249,10 +250,10 @@ def _retryable(headers: Mapping[str, str], trouble: Trouble) -> bool | None:
     return None
 
 
-_TOKEN = re.compile(r"[A-Za-z][A-Za-z0-9_.:\[\]-]{1,60}\Z")
-_SECRET = re.compile(r"\d{4}|[A-Za-z0-9]{24}")
+_TOKEN = re.compile(r"(?=.{2,80}\Z)[A-Za-z]{1,32}(?:[_.-][A-Za-z]{1,32}|\[\d{1,4}\]|\.\d{1,4}){0,12}+\Z")
+"""Words, and numbers only as the places of a path: no key is of that shape."""
 
 
 def token_of(text: Any) -> str:
-    """`text` if it is an identifier that may be shown, such as ``invalid_api_key``; else an empty string."""
-    return text if isinstance(text, str) and _TOKEN.match(text) and not _SECRET.search(text) else ""
+    """`text` if it may be shown: a code such as ``invalid_api_key``, a path such as ``messages[0].role``; else empty."""
+    return text if isinstance(text, str) and _TOKEN.match(text) else ""

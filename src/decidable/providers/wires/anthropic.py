@@ -1,0 +1,459 @@
+"""Anthropic's Messages API.
+
+https://platform.claude.com/docs/en/api/messages
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from decidable.content import Content, MediaPart
+from decidable.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from decidable.errors import LLMError, LLMErrorReason, UnaskableError
+from decidable.messages import (
+    ChatRequest,
+    Echo,
+    Message,
+    NamedTool,
+    Reply,
+    Sampling,
+    StopReason,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from decidable.providers.endpoint import Endpoint
+from decidable.providers.wires.codec import HttpCall, HttpReply, Trouble, json_of, wire_error
+from decidable.providers.wires.common import (
+    Lowerings,
+    arguments_of,
+    body_of,
+    count,
+    image_data,
+    parts_of,
+    said,
+    text_only,
+)
+from decidable.providers.wires.dialects import ANTHROPIC
+
+__all__ = ["AnthropicMessages"]
+
+_VERSION_HEADER = "anthropic-version"
+_VERSION = "2023-06-01"
+"""Not the newer 2026-10-21: all that it changes for what is sent here is to refuse temperature and top_p on every
+model, while under this one the models before 4.7 still take them (later ones refuse them under both, aloud). No end of
+this version is announced, and a version keeps its inputs and outputs:
+https://platform.claude.com/docs/en/api/versioning"""
+
+_MAX_TOKENS = 16_384
+"""The wire wants a limit with each request, and what a model thinks counts towards it, so it must not be small. Every
+model since 4.5 writes 64,000 tokens or more (https://platform.claude.com/docs/en/about-claude/models/overview); more
+than 21,333 at once is what Anthropic's own clients leave to streams, as it may take over ten minutes."""
+
+_STRICT_ROOM = (20, 24, 16)
+"""Strict tools, optional keys, and unions that one request may hold:
+https://platform.claude.com/docs/en/build-with-claude/structured-outputs"""
+
+_STOPS: dict[str, StopReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "pause_turn": "length",  # a long turn of the server's own tools, broken off so that it can be continued
+    "tool_use": "tool_calls",
+    "refusal": "refusal",
+}
+
+_PLAIN = frozenset({"text", "tool_use"})
+"""Blocks that a message says just as well; all others are signed, encrypted or the server's own."""
+
+
+class AnthropicMessages:
+    """Codec of the messages wire.
+
+    Args:
+        endpoint: Where it is spoken; a version among its headers replaces the codec's.
+        model: The model to ask when a request names none.
+        extra: Fields for each body, which have the last word.
+    """
+
+    def __init__(self, endpoint: Endpoint, model: str | None, extra: Mapping[str, Any]) -> None:
+        self.endpoint = endpoint
+        self.name = endpoint.name
+        self.model = model
+        self.extra = extra
+        self.lowerings = Lowerings(ANTHROPIC)
+        given = any(name.lower() == _VERSION_HEADER for name in endpoint.headers)
+        self.headers: Mapping[str, str] = {} if given else {_VERSION_HEADER: _VERSION}
+
+    def encode(self, request: ChatRequest, *, stream: bool = False) -> HttpCall:
+        """The request in this wire's form."""
+        body: dict[str, Any] = {
+            "model": request.model or self.model,
+            "max_tokens": _MAX_TOKENS,
+            "messages": self._messages(request),
+        }
+        if request.system:
+            body["system"] = request.system
+        config: dict[str, Any] = {}
+        if request.output_schema is not None and self.endpoint.output_schema:
+            schema = self.lowerings.of(request.output_schema, "output schema").schema
+            config["format"] = {"type": "json_schema", "schema": schema}
+        if request.effort is not None:
+            config["effort"] = request.effort
+            body["thinking"] = {"type": "adaptive"}
+        if config:
+            body["output_config"] = config
+        if request.tools:
+            body["tools"] = self._tools(request)
+            body["tool_choice"] = _tool_choice(request)
+        if request.sampling is not None:
+            body.update(_sampled(request.sampling, self.name))
+        if stream:
+            body["stream"] = True
+        return HttpCall("/messages", body_of(body, self.endpoint, self.extra), self.headers)
+
+    def decode(self, reply: HttpReply, request: ChatRequest) -> Reply:
+        """What a successful answer to `request` says."""
+        return self._reply(json_of(reply.body, self.name), reply.headers, request)
+
+    def decode_stream(self, headers: Mapping[str, str], request: ChatRequest) -> MessageStream:
+        """A decoder of the events that answer `request`."""
+        return MessageStream(self, headers, request)
+
+    def error(self, reply: HttpReply) -> LLMError:
+        """What an unsuccessful answer means."""
+        try:
+            body = json.loads(reply.body)
+        except (ValueError, RecursionError):
+            body = None
+        return wire_error(self.name, self.model, reply.status, reply.headers, trouble_of(body))
+
+    # --- out ------------------------------------------------------------------------------------------------------
+
+    def _messages(self, request: ChatRequest) -> list[dict[str, Any]]:
+        turns: list[dict[str, Any]] = []
+        for message in request.messages:
+            blocks = self._assistant(message) if message.role == "assistant" else self._user(message)
+            if turns and turns[-1]["role"] == message.role:
+                turns[-1]["content"] += blocks
+            elif blocks:  # an assistant's turn without any is left out: the wire takes no empty one
+                turns.append({"role": message.role, "content": blocks})
+        for turn in turns:
+            if turn["role"] == "user":  # results come first, also where several turns became one
+                turn["content"].sort(key=lambda block: block["type"] != "tool_result")
+        return turns
+
+    def _user(self, message: Message) -> list[dict[str, Any]]:
+        blocks = [self._result(result) for result in message.tool_results]
+        blocks += self._content(message.content)
+        return blocks or [{"type": "text", "text": ""}]  # refused by the server, aloud, as it should be
+
+    def _assistant(self, message: Message) -> list[dict[str, Any]]:
+        if message.echo is not None and message.echo.source == self.name:
+            return list(message.echo.data)
+        text = text_only(message.content, "an assistant's turn")
+        blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+        blocks += (
+            {"type": "tool_use", "id": _id(call.id), "name": call.name, "input": _object(call.arguments)}
+            for call in message.tool_calls
+        )
+        return blocks
+
+    def _content(self, content: Content) -> list[dict[str, Any]]:
+        return [
+            {
+                "type": "image",
+                "source": {"type": "base64", "media_type": part.mime_type, "data": image_data(part, self.name)},
+            }
+            if isinstance(part, MediaPart)
+            else {"type": "text", "text": part.text}
+            for part in parts_of(content)
+        ]
+
+    def _result(self, result: ToolResult) -> dict[str, Any]:
+        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": _id(result.call_id)}
+        if result.content:
+            plain = isinstance(result.content, str)
+            block["content"] = result.content if plain else self._content(result.content)
+        if result.is_error:
+            block["is_error"] = True
+        return block
+
+    def _tools(self, request: ChatRequest) -> list[dict[str, Any]]:
+        """The tools; strict as far as a request has room for it."""
+        strict, optional, unions = _STRICT_ROOM
+        if request.output_schema is not None and self.endpoint.output_schema:
+            used = _freedom(self.lowerings.of(request.output_schema, "").schema)
+            optional, unions = optional - used[0], unions - used[1]
+        tools = []
+        for tool in request.tools:
+            made: dict[str, Any] = {"name": tool.name, "input_schema": tool.parameters}
+            if tool.description:
+                made["description"] = tool.description
+            lowered = self.lowerings.find(tool.parameters) if self.endpoint.strict_tools and strict else None
+            if lowered is not None:
+                used = _freedom(lowered.schema)
+                if used[0] <= optional and used[1] <= unions:
+                    strict, optional, unions = strict - 1, optional - used[0], unions - used[1]
+                    made |= {"input_schema": lowered.schema, "strict": True}
+            tools.append(made)
+        return tools
+
+    # --- in -------------------------------------------------------------------------------------------------------
+
+    def _reply(self, body: Any, headers: Mapping[str, str], request: ChatRequest) -> Reply:
+        if isinstance(body, dict) and (body.get("error") or body.get("type") == "error"):
+            raise wire_error(self.name, self.model, None, headers, trouble_of(body))
+        content = body.get("content") if isinstance(body, dict) else None
+        if not isinstance(content, list):
+            raise self._failed("answered without content", LLMErrorReason.PROVIDER)
+        blocks = [block for block in content if isinstance(block, dict)]
+        text = "".join(said(block.get("text")) for block in blocks if block.get("type") == "text")
+        uses = (block for block in blocks if block.get("type") == "tool_use")
+        calls = tuple(_call(block, number) for number, block in enumerate(uses))
+        stop = _STOPS.get(said(body.get("stop_reason")))
+        if stop == "refusal" and not text:
+            text = _explanation(body.get("stop_details"))
+        if calls and self.endpoint.strict_tools:
+            calls = self.lowerings.restored_calls(calls, request)
+        if request.output_schema is not None and self.endpoint.output_schema:
+            text = self.lowerings.restored_text(text, request.output_schema)
+        usage = body.get("usage")
+        return Reply(
+            text,
+            stop,
+            reasoning="".join(said(block.get("thinking")) for block in blocks if block.get("type") == "thinking"),
+            usage=_usage(usage) if isinstance(usage, dict) else None,
+            model=said(body.get("model")) or None,
+            request_id=headers.get("request-id") or said(body.get("id")) or None,
+            tool_calls=calls,
+            echo=self._echo(blocks),
+        )
+
+    def _echo(self, blocks: list[dict[str, Any]]) -> Echo | None:
+        if all(said(block.get("type")) in _PLAIN for block in blocks):
+            return None
+        # the server writes an empty text now and then, and does not take it back
+        kept = (block for block in blocks if block.get("type") != "text" or block.get("text"))
+        return Echo(self.name, [{**b, "input": _object(b["input"])} if "input" in b else b for b in kept])
+
+    def _failed(self, what: str, reason: LLMErrorReason) -> LLMError:
+        return LLMError(f"{self.name} {what}", reason=reason, provider=self.name, model=self.model)
+
+
+@dataclass(slots=True, eq=False)
+class _Block:
+    """A content block so far: as it began, and the pieces that follow."""
+
+    begun: dict[str, Any]
+    call: int
+    pieces: dict[str, list[str]] = field(default_factory=dict)
+    citations: list[Any] = field(default_factory=list)
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it is a call that the caller is to make."""
+        return self.begun.get("type") == "tool_use"
+
+    def called(self, piece: str) -> ToolCallDelta:
+        """A piece of the call's arguments."""
+        call = _call(self.begun, self.call)
+        return ToolCallDelta(self.call, piece, call.id, call.name)
+
+    def whole(self) -> dict[str, Any]:
+        """The block as an answer that was not streamed has it."""
+        block = dict(self.begun)
+        for name, pieces in self.pieces.items():
+            text = "".join(pieces)
+            block[name] = arguments_of(text) if name == "input" else said(block.get(name)) + text
+        if self.citations:
+            block["citations"] = self.citations
+        return block
+
+
+_PIECES = {
+    "text_delta": ("text", "text", "text"),
+    "thinking_delta": ("thinking", "thinking", "thinking"),
+    "signature_delta": ("thinking", "signature", "signature"),
+    "input_json_delta": ("tool_use", "input", "partial_json"),
+}
+"""Delta to the type of its block, the field of the block that it adds to, and its own field."""
+
+
+class MessageStream:
+    """Puts the events of one reply together, in the form of an answer that was not streamed."""
+
+    def __init__(self, codec: AnthropicMessages, headers: Mapping[str, str], request: ChatRequest) -> None:
+        self._codec = codec
+        self._headers = headers
+        self._request = request
+        self._body: dict[str, Any] = {}
+        self._usage: dict[str, Any] | None = None
+        self._blocks: list[_Block] = []
+        self._by_index: dict[int, _Block] = {}
+        self._spoken = False
+        self._done = False
+
+    def feed(self, event: str, data: str) -> Iterable[Delta]:
+        """What one event adds."""
+        codec = self._codec
+        chunk = json_of(data.encode("utf-8", "surrogatepass"), codec.name)
+        if not isinstance(chunk, dict):
+            return ()
+        kind = chunk.get("type") or event
+        if kind == "error" or event == "error":
+            raise wire_error(codec.name, codec.model, None, self._headers, trouble_of(chunk))
+        if kind == "message_start":
+            message = _mapping(chunk.get("message"))
+            self._body.update(message)
+            self._count(message.get("usage"))
+        elif kind == "content_block_start":
+            return self._begin(chunk.get("index"), _mapping(chunk.get("content_block")))
+        elif kind == "content_block_delta":
+            return self._add(chunk.get("index"), _mapping(chunk.get("delta")))
+        elif kind == "message_delta":
+            return self._end(_mapping(chunk.get("delta")), chunk.get("usage"))
+        elif kind == "message_stop":
+            self._done = True
+        return ()
+
+    def _begin(self, index: Any, begun: dict[str, Any]) -> list[Delta]:
+        block = _Block(begun, sum(block.is_call for block in self._blocks))
+        self._blocks.append(block)
+        if isinstance(index, int):
+            self._by_index[index] = block
+        kind = said(begun.get("type"))
+        return [block.called("")] if block.is_call else self._said(kind, said(begun.get(kind)))
+
+    def _add(self, index: Any, delta: dict[str, Any]) -> list[Delta]:
+        block = self._by_index.get(index) if isinstance(index, int) else None
+        if block is None:
+            return []
+        kind = said(delta.get("type"))
+        if kind == "citations_delta":
+            block.citations.append(delta.get("citation"))
+        if kind not in _PIECES:
+            return []
+        wanted, name, source = _PIECES[kind]
+        piece = said(delta.get(source))
+        if not piece or (block.begun.get("type") != wanted and name != "input"):  # the server's own tools have one too
+            return []
+        block.pieces.setdefault(name, []).append(piece)
+        return [block.called(piece)] if block.is_call else self._said(name, piece)
+
+    def _end(self, delta: dict[str, Any], usage: Any) -> list[Delta]:
+        self._body.update({name: value for name, value in delta.items() if value is not None and name != "content"})
+        self._count(usage)
+        if _STOPS.get(said(delta.get("stop_reason"))) == "refusal" and not self._spoken:
+            return self._said("text", _explanation(delta.get("stop_details")))
+        return []
+
+    def _said(self, kind: str, piece: str) -> list[Delta]:
+        if not piece or kind not in ("text", "thinking"):
+            return []
+        self._spoken = self._spoken or kind == "text"
+        return [TextDelta(piece) if kind == "text" else ReasoningDelta(piece)]
+
+    def _count(self, usage: Any) -> None:
+        """Counts are sums so far; what is left out, or null, stays as it was."""
+        if isinstance(usage, dict):
+            self._usage = {**(self._usage or {}), **{name: n for name, n in usage.items() if n is not None}}
+
+    def finish(self) -> Reply:
+        """The whole reply."""
+        if not self._done:
+            raise self._codec._failed("broke off its reply", LLMErrorReason.TRANSPORT)  # noqa: SLF001 - two halves of one codec
+        body = {**self._body, "content": [block.whole() for block in self._blocks], "usage": self._usage}
+        return self._codec._reply(body, self._headers, self._request)  # noqa: SLF001 - as above
+
+
+def trouble_of(body: Any) -> Trouble:
+    """What an error body says."""
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(error, str):  # a gateway in between
+        return Trouble(text=error)
+    if not isinstance(error, dict):
+        return Trouble()
+    details = _mapping(error.get("details"))
+    codes = (details.get("error_code"), error.get("type"))
+    return Trouble(tuple(code for code in codes if isinstance(code, str)), said(error.get("message")))
+
+
+def _sampled(sampling: Sampling, name: str) -> dict[str, Any]:
+    for setting in ("seed", "top_logprobs"):
+        if getattr(sampling, setting) is not None:
+            raise UnaskableError(f"{name} has no setting {setting!r} on this wire; leave it out")
+    values = {
+        "max_tokens": sampling.max_tokens,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "stop_sequences": list(sampling.stop) or None,
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _tool_choice(request: ChatRequest) -> dict[str, Any]:
+    choice = request.tool_choice
+    made: dict[str, Any]
+    if isinstance(choice, NamedTool):
+        made = {"type": "tool", "name": choice.name}
+    else:
+        made = {"type": "any" if choice == "required" else choice}
+    if request.parallel_tool_calls is not None and choice != "none":
+        made["disable_parallel_tool_use"] = not request.parallel_tool_calls
+    return made
+
+
+def _freedom(schema: Any) -> tuple[int, int]:
+    """How many optional keys and how many unions a lowered schema holds."""
+    if not isinstance(schema, Mapping):
+        return 0, 0
+    properties = _mapping(schema.get("properties"))
+    optional = len(properties) - len(schema.get("required", ())) if properties else 0
+    unions = int("anyOf" in schema or isinstance(schema.get("type"), list))
+    inner = [*properties.values(), *schema.get("anyOf", ()), schema.get("items")]
+    counts = [_freedom(part) for part in inner]
+    return optional + sum(o for o, _ in counts), unions + sum(u for _, u in counts)
+
+
+def _id(call_id: str) -> str:
+    """An id as this wire takes it: those of other providers may hold dots and colons."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", call_id)
+
+
+def _object(arguments: Any) -> Any:
+    """A tool's input as this wire takes it back: an object. Text that is none is wrapped as its guide proposes.
+
+    https://platform.claude.com/docs/en/agents-and-tools/tool-use/fine-grained-tool-streaming
+    """
+    return arguments if isinstance(arguments, Mapping) else {"INVALID_JSON": arguments}
+
+
+def _call(block: Mapping[str, Any], number: int) -> ToolCall:
+    return ToolCall(
+        said(block.get("id")) or f"call_{number}", said(block.get("name")), arguments_of(block.get("input"))
+    )
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    read = count(usage.get("cache_read_input_tokens"))  # the input tokens are those that the cache had no part in
+    written = count(usage.get("cache_creation_input_tokens"))
+    return Usage(
+        count(usage.get("input_tokens")) + read + written,
+        count(usage.get("output_tokens")),
+        read,
+        count(_mapping(usage.get("output_tokens_details")).get("thinking_tokens")),
+    )
+
+
+def _explanation(details: Any) -> str:
+    return said(_mapping(details).get("explanation"))
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
