@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from decidable import decision
 from decidable.runtimes import Runtime
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The end-to-end tests start a model server, so they run only when they are named: make e2e."""
+    asked = any("e2e" in str(argument) for argument in config.args)
+    return True if collection_path.name == "e2e" and not asked else None
 
 
 class Sync:

@@ -226,7 +226,7 @@ def test_nothing_said_and_nothing_called():
 
 
 class Unforced:
-    """A chat model with tools that cannot be made to call one, at least not while it reasons."""
+    """A chat model with tools that cannot be made to call one."""
 
     name = "unforced"
     model = None
@@ -257,15 +257,6 @@ def test_where_no_call_can_be_forced_the_menu_is_in_the_prompt_and_text_counts(r
     request = provider.requests[0]
     assert request.tool_choice == "auto"
     assert "Menu:\n\nrefund(order: str" in request.messages[0].content
-
-
-def test_forcing_gives_way_to_reasoning_where_the_two_exclude_each_other():
-    provider = Unforced(*[called(call("close"))] * 3, forced_tools=True, forced_tools_while_reasoning=False)
-    rt = Runtime(provider)
-    for effort, choice in ((None, "required"), ("high", "auto")):
-        decision.make("Next?", MENU, runtime=rt, via="tools", effort=effort)
-        assert provider.requests[-1].tool_choice == choice
-        assert provider.requests[-1].effort == effort
 
 
 # --- names and schemas ------------------------------------------------------------------------------------------------

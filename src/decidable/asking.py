@@ -94,16 +94,14 @@ def _asker(menu: Menu, content: Content, manner: Manner, provider: Provider) -> 
 
 
 def _tools(menu: Menu, content: Content, manner: Manner, provider: Provider) -> Asker[Choice]:
-    can = provider.capabilities
-    if not can.tools:
+    if not provider.capabilities.tools:
         raise UnaskableError(f"{provider.name} takes no tools; leave via='tools' out, or use via='menu'")
-    forced = can.forced_tools and (manner.effort is None or can.forced_tools_while_reasoning)
     return ToolAsker(
         menu,
         content,
         max_retries=manner.max_retries,
         repair=manner.repair,
-        forced=forced,
+        forced=provider.capabilities.forced_tools,
         base=manner.request(),
     )
 

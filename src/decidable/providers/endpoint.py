@@ -31,6 +31,7 @@ class Endpoint:
         required: What a forced tool choice is called there.
         echo: Fields of an assistant message that it wants back word for word.
         output_schema: Whether it holds replies to a JSON Schema.
+        strict: Whether that schema must be in the wire's own dialect; else it is sent as it is.
         strict_tools: Whether it holds a tool's arguments to their schema.
         forced_tools: Whether it can be made to call a tool.
         images: Whether its models may read images.
@@ -51,6 +52,7 @@ class Endpoint:
     required: str = "required"
     echo: tuple[str, ...] = ()
     output_schema: bool = True
+    strict: bool = True
     strict_tools: bool = False
     forced_tools: bool = True
     images: bool = True

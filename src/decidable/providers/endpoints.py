@@ -45,6 +45,7 @@ _KNOWN = (
         key="ANTHROPIC_API_KEY",
         key_header="x-api-key",
         strict_tools=True,
+        forced_tools=False,  # the current models refuse a forced tool choice, since they always may think
     ),
     Endpoint(  # https://ai.google.dev/api/generate-content
         name="gemini",
@@ -60,6 +61,7 @@ _KNOWN = (
         key="OPENROUTER_API_KEY",
         rename=_OLD_LIMIT,
         echo=("reasoning_details",),
+        forced_tools=False,  # dropped without a word, or refused, by those of its models that reason
         top_logprobs=20,
     ),
     Endpoint(  # https://console.groq.com/docs/api-reference: takes neither logprobs nor top_logprobs
@@ -117,6 +119,7 @@ _KNOWN = (
     Endpoint(  # https://docs.ollama.com/api/openai-compatibility: tool_choice is not supported
         name="ollama",
         base_url="http://localhost:11434/v1",
+        strict=False,
         key="OLLAMA_API_KEY",
         key_optional=True,
         url_variable="OLLAMA_BASE_URL",
@@ -128,6 +131,7 @@ _KNOWN = (
     Endpoint(  # https://docs.vllm.ai/en/latest/serving/openai_compatible_server
         name="vllm",
         base_url="http://localhost:8000/v1",
+        strict=False,
         key="VLLM_API_KEY",
         key_optional=True,
         url_variable="VLLM_BASE_URL",
@@ -136,6 +140,7 @@ _KNOWN = (
     Endpoint(  # https://github.com/ggml-org/llama.cpp/tree/master/tools/server
         name="llamacpp",
         base_url="http://localhost:8080/v1",
+        strict=False,
         key="LLAMACPP_API_KEY",
         key_optional=True,
         url_variable="LLAMACPP_BASE_URL",
@@ -145,6 +150,7 @@ _KNOWN = (
     Endpoint(  # https://lmstudio.ai/docs/developer/openai-compat
         name="lmstudio",
         base_url="http://localhost:1234/v1",
+        strict=False,
         key="LMSTUDIO_API_KEY",
         key_optional=True,
         url_variable="LMSTUDIO_BASE_URL",

@@ -130,7 +130,7 @@ class Transport:
             await response.aclose()
 
     def _request(self, client: Any, call: HttpCall, deadline: float | None) -> Any:
-        headers = {**self._headers, **call.headers} if call.headers else self._headers
+        headers = {**call.headers, **self._headers} if call.headers else self._headers
         timeout = self._timeout if deadline is None else self._until(deadline)
         return client.build_request(
             "POST", self.base_url + call.path, content=call.body, headers=headers, timeout=timeout

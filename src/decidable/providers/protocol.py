@@ -26,8 +26,7 @@ class Capabilities:
         max_choices: The most options one choice question may have, or None.
         min_margin: Below this difference between the two likeliest options, a pick counts as unsure.
         tools: Takes tools, and answers with tool calls.
-        forced_tools: Can be made to call a tool.
-        forced_tools_while_reasoning: Can be made to even while it is asked to reason.
+        forced_tools: Can be made to call a tool, by all of its models.
         streaming: Has `StreamingProvider`'s methods.
         top_logprobs: How many alternatives per token it reports with their log-probabilities; 0 if none.
     """
@@ -41,7 +40,6 @@ class Capabilities:
     min_margin: float = 0.0
     tools: bool = False
     forced_tools: bool = False
-    forced_tools_while_reasoning: bool = True
     streaming: bool = False
     top_logprobs: int = 0
 

@@ -216,7 +216,6 @@ def _capabilities(endpoint: Endpoint) -> Capabilities:
         images=endpoint.images,
         tools=True,
         forced_tools=endpoint.forced_tools,
-        forced_tools_while_reasoning=endpoint.wire != "anthropic",
         streaming=True,
         top_logprobs=endpoint.top_logprobs,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from json import dumps
 from typing import Any, TypeAlias
 
 from decidable.errors import UnaskableError
@@ -25,9 +24,7 @@ class Dialect:
         closed: Objects must list all their keys, and say so.
         recursion: A definition may refer to itself.
         const: ``const`` is understood; else it becomes an enum of one.
-        nullable: Null is said by ``"nullable": true`` instead of by a type.
-        string_enums: Only strings can be enumerated; other values travel as text.
-        upper_types: Types are written in capitals.
+        free_keys: Objects may have keys of the model's choice.
         object_root: The whole must be an object; anything else is wrapped in one.
         keywords: Constraints that may stay.
         formats: Values of ``format`` that may stay.
@@ -38,9 +35,7 @@ class Dialect:
     closed: bool = False
     recursion: bool = True
     const: bool = True
-    nullable: bool = False
-    string_enums: bool = False
-    upper_types: bool = False
+    free_keys: bool = False
     object_root: bool = False
     keywords: frozenset[str] = frozenset()
     formats: frozenset[str] = frozenset()
@@ -76,17 +71,11 @@ def lower(schema: Mapping[str, Any], dialect: Dialect, where: str = "schema") ->
     """
     lowering = _Lowering(schema, dialect, where)
     lowered, restore = lowering.node(schema, "$", ())
-    if dialect.object_root and schema_type(lowered) != "object":
+    if dialect.object_root and lowered.get("type") != "object":
         lowered, restore = _wrapped(lowered, restore)
     if lowering.definitions:
         lowered = {**lowered, "$defs": lowering.definitions}
     return Lowered(lowered, restore)
-
-
-def schema_type(schema: Mapping[str, Any]) -> Any:
-    """The type that a schema names, in lower case, or None."""
-    kind = schema.get("type")
-    return kind.lower() if isinstance(kind, str) else kind
 
 
 def _wrapped(schema: dict[str, Any], restore: Restore) -> tuple[dict[str, Any], Restore]:
@@ -138,7 +127,7 @@ class _Lowering:
         kind = schema.get("type") or ("object" if "properties" in schema else "array" if "items" in schema else None)
         if kind not in ("string", "integer", "number", "boolean", "null", "array", "object"):
             raise self._refused(path, "a value without a type")
-        result: dict[str, Any] = {"type": self._type(kind), **_described(schema)}
+        result: dict[str, Any] = {"type": kind, **_described(schema)}
         for key in self.dialect.keywords:
             if key in schema:
                 result[key] = schema[key]
@@ -166,16 +155,18 @@ class _Lowering:
         dialect = self.dialect
         free = schema.get("additionalProperties", "properties" not in schema)
         if dialect.closed and free is not False and (isinstance(free, Mapping) or "properties" not in schema):
-            raise self._refused(path, "an object with keys of the model's choice")
+            if not dialect.free_keys or "properties" in schema:
+                raise self._refused(path, "an object with keys of the model's choice")
+            return self._free(free, result, path, above)
         required = set(schema.get("required", ()))
         properties: dict[str, Any] = {}
         restores: dict[str, Restore] = {}
         emptied: set[str] = set()
         for name, sub in schema.get("properties", {}).items():
             lowered, restores[name] = self.node(sub, f"{path}.{name}", above)
-            if dialect.all_required and name not in required and not self._takes_null(lowered):
+            if dialect.all_required and name not in required and not _takes_null(lowered):
                 emptied.add(name)
-                lowered = self._with_null(lowered)
+                lowered = _with_null(lowered)
             properties[name] = lowered
         result["properties"] = properties
         names = list(properties) if dialect.all_required else [name for name in properties if name in required]
@@ -185,46 +176,51 @@ class _Lowering:
             result["additionalProperties"] = False
         return result, _object_restore({k: r for k, r in restores.items() if r is not None}, emptied)
 
+    def _free(
+        self, items: Any, result: dict[str, Any], path: str, above: tuple[str, ...]
+    ) -> tuple[dict[str, Any], Restore]:
+        """An object whose keys the model chooses."""
+        if not isinstance(items, Mapping):
+            return result, None
+        result["additionalProperties"], restore = self.node(items, f"{path}.*", above)
+        if restore is None:
+            return result, None
+        return result, lambda value: {k: restore(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+
     def _enum(self, schema: Mapping[str, Any], path: str) -> tuple[dict[str, Any], Restore]:
         dialect = self.dialect
         if "const" in schema and dialect.const:
-            kinds = {"type": self._type(_kind(schema["const"]))} if _kind(schema["const"]) else {}
+            kinds = {"type": _kind(schema["const"])} if _kind(schema["const"]) else {}
             return {**kinds, **_described(schema), "const": schema["const"]}, None
         values = [schema["const"]] if "const" in schema else list(schema["enum"])
         rest = [value for value in values if value is not None]
         kinds_of = {_kind(value) for value in rest}
         if None in kinds_of or not rest:
             raise self._refused(path, "an enumeration of objects or lists, or of nothing but null")
-        restore: Restore = None
-        if dialect.string_enums and kinds_of != {"string"}:
-            texts = {value if isinstance(value, str) else dumps(value): value for value in rest}
-            if len(texts) != len(rest):
-                raise self._refused(path, "an enumeration in which two values read the same")
-            rest, kinds_of, restore = list(texts), {"string"}, lambda value: texts.get(value, value)
-        elif kinds_of == {"integer", "number"}:
+        if kinds_of == {"integer", "number"}:
             kinds_of = {"number"}
         result: dict[str, Any] = {**_described(schema), "enum": rest}
         if len(kinds_of) == 1:
-            result = {"type": self._type(kinds_of.pop()), **result}
-        return (self._with_null(result) if len(rest) < len(values) else result), restore
+            result = {"type": kinds_of.pop(), **result}
+        return (_with_null(result) if len(rest) < len(values) else result), None
 
     def _any_of(self, schema: Mapping[str, Any], path: str, above: tuple[str, ...]) -> tuple[dict[str, Any], Restore]:
         variants = list(schema.get("anyOf") or schema.get("oneOf") or ())
         given = [v for v in variants if not (isinstance(v, Mapping) and v.get("type") == "null")]
         nullable = len(given) < len(variants)
         if not given:
-            return {"type": self._type("null"), **_described(schema)}, None
+            return {"type": "null", **_described(schema)}, None
         pairs = [self.node(v, f"{path}|{i}" if len(given) > 1 else path, above) for i, v in enumerate(given)]
         if len(pairs) == 1:
             lowered, restore = pairs[0]
             lowered = {**lowered, **_described(schema)}
-            return (self._with_null(lowered) if nullable else lowered), restore
+            return (_with_null(lowered) if nullable else lowered), restore
         if any(restore is not None for _, restore in pairs):
             restore = _one_of([(_accepts(lowered), restore) for lowered, restore in pairs])
         else:
             restore = None
         result: dict[str, Any] = {**_described(schema), "anyOf": [lowered for lowered, _ in pairs]}
-        return (self._with_null(result) if nullable else result), restore
+        return (_with_null(result) if nullable else result), restore
 
     def _all_of(self, schema: Mapping[str, Any], path: str, above: tuple[str, ...]) -> tuple[dict[str, Any], Restore]:
         parts = schema["allOf"]
@@ -287,28 +283,24 @@ class _Lowering:
                 waiting.extend(value)
         return False
 
-    def _type(self, kind: str | None) -> str:
-        name = str(kind)
-        return name.upper() if self.dialect.upper_types else name
-
-    def _takes_null(self, schema: Mapping[str, Any]) -> bool:
-        kind = schema_type(schema)
-        if schema.get("nullable") or kind == "null" or (isinstance(kind, list) and "null" in kind):
-            return True
-        return any(self._takes_null(variant) for variant in schema.get("anyOf", ()))
-
-    def _with_null(self, schema: dict[str, Any]) -> dict[str, Any]:
-        if self.dialect.nullable:
-            return {**schema, "nullable": True}
-        if "anyOf" in schema:
-            return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
-        kind = schema.get("type")
-        if not isinstance(kind, str) or "enum" in schema or "const" in schema or kind == "object":
-            return {"anyOf": [_without(schema, "description"), {"type": "null"}], **_described(schema)}
-        return {**schema, "type": [kind, "null"]}
-
     def _refused(self, path: str, what: str) -> UnaskableError:
         return UnaskableError(f"{self.where}: at {path}, {self.dialect.name} cannot express {what}")
+
+
+def _takes_null(schema: Mapping[str, Any]) -> bool:
+    kind = schema.get("type")
+    if kind == "null" or (isinstance(kind, list) and "null" in kind):
+        return True
+    return any(_takes_null(variant) for variant in schema.get("anyOf", ()))
+
+
+def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+    kind = schema.get("type")
+    if not isinstance(kind, str) or "enum" in schema or "const" in schema or kind == "object":
+        return {"anyOf": [_without(schema, "description"), {"type": "null"}], **_described(schema)}
+    return {**schema, "type": [kind, "null"]}
 
 
 def _object_restore(restores: Mapping[str, Callable[[Any], Any]], emptied: set[str]) -> Restore:
@@ -341,7 +333,7 @@ def _one_of(variants: list[tuple[Callable[[Any], bool], Restore]]) -> Restore:
 
 def _accepts(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
     """Whether a value is meant for this variant: by its type, and by the constants of an object."""
-    kind = schema_type(schema)
+    kind = schema.get("type")
     if kind == "object":
         fixed = {
             key: sub["enum"] if "enum" in sub else [sub["const"]]

@@ -160,7 +160,7 @@ def _obedient(reply: Reply, request: ChatRequest) -> Reply:
 
 
 def conformed(value: Any, schema: Mapping[str, Any]) -> Any:
-    """`value` with what a wire's dialect of its schema adds: nulls for keys left out, texts for values, a wrapper."""
+    """`value` with what a wire's dialect of its schema adds: nulls for keys left out, a wrapper."""
     if variants := schema.get("anyOf"):
         return next((conformed(value, v) for v in variants if _fits(value, v)), value)
     properties = schema.get("properties", {})
@@ -171,14 +171,12 @@ def conformed(value: Any, schema: Mapping[str, Any]) -> Any:
         return {key: conformed(value.get(key), properties.get(key, {})) for key in wanted}
     if isinstance(value, list) and "items" in schema:
         return [conformed(item, schema["items"]) for item in value]
-    if "enum" in schema and value not in schema["enum"] and json.dumps(value) in schema["enum"]:
-        return json.dumps(value)
     return value
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
     if "properties" not in schema:
-        return not isinstance(value, dict) and (value is None) == (str(schema.get("type")).lower() == "null")
+        return not isinstance(value, dict) and (value is None) == (schema.get("type") == "null")
     if not isinstance(value, dict):
         return False
     for key, sub in schema["properties"].items():

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 from decidable.content import Content, MediaPart
-from decidable.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from decidable.errors import LLMError, LLMErrorReason, UnaskableError
+from decidable.errors import LLMError, UnaskableError
 from decidable.messages import (
     ChatRequest,
     Echo,
@@ -21,16 +19,14 @@ from decidable.messages import (
     NamedTool,
     Reply,
     Sampling,
-    StopReason,
-    ToolCall,
     ToolResult,
     Usage,
 )
 from decidable.providers.endpoint import Endpoint
-from decidable.providers.wires.codec import HttpCall, HttpReply, Trouble, json_of, wire_error
+from decidable.providers.wires.anthropic_stream import STOPS, MessageStream, call_of, explanation, mapping
+from decidable.providers.wires.codec import HttpCall, HttpReply, Trouble, json_of, wire_error, without_reply
 from decidable.providers.wires.common import (
     Lowerings,
-    arguments_of,
     body_of,
     count,
     image_data,
@@ -57,16 +53,6 @@ than 21,333 at once is what Anthropic's own clients leave to streams, as it may 
 _STRICT_ROOM = (20, 24, 16)
 """Strict tools, optional keys, and unions that one request may hold:
 https://platform.claude.com/docs/en/build-with-claude/structured-outputs"""
-
-_STOPS: dict[str, StopReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "pause_turn": "length",  # a long turn of the server's own tools, broken off so that it can be continued
-    "tool_use": "tool_calls",
-    "refusal": "refusal",
-}
 
 _PLAIN = frozenset({"text", "tool_use"})
 """Blocks that a message says just as well; all others are signed, encrypted or the server's own."""
@@ -119,7 +105,7 @@ class AnthropicMessages:
 
     def decode(self, reply: HttpReply, request: ChatRequest) -> Reply:
         """What a successful answer to `request` says."""
-        return self._reply(json_of(reply.body, self.name), reply.headers, request)
+        return self.whole(json_of(reply.body, self.name), reply.headers, request)
 
     def decode_stream(self, headers: Mapping[str, str], request: ChatRequest) -> MessageStream:
         """A decoder of the events that answer `request`."""
@@ -206,19 +192,24 @@ class AnthropicMessages:
 
     # --- in -------------------------------------------------------------------------------------------------------
 
-    def _reply(self, body: Any, headers: Mapping[str, str], request: ChatRequest) -> Reply:
+    def failed(self, body: Any, headers: Mapping[str, str]) -> LLMError:
+        """What a failure means that is told within an answer."""
+        return wire_error(self.name, self.model, None, headers, trouble_of(body))
+
+    def whole(self, body: Any, headers: Mapping[str, str], request: ChatRequest) -> Reply:
+        """The reply that a whole answer says."""
         if isinstance(body, dict) and (body.get("error") or body.get("type") == "error"):
-            raise wire_error(self.name, self.model, None, headers, trouble_of(body))
+            raise self.failed(body, headers)
         content = body.get("content") if isinstance(body, dict) else None
         if not isinstance(content, list):
-            raise self._failed("answered without content", LLMErrorReason.PROVIDER)
+            raise without_reply(self.name, self.model, "content")
         blocks = [block for block in content if isinstance(block, dict)]
         text = "".join(said(block.get("text")) for block in blocks if block.get("type") == "text")
         uses = (block for block in blocks if block.get("type") == "tool_use")
-        calls = tuple(_call(block, number) for number, block in enumerate(uses))
-        stop = _STOPS.get(said(body.get("stop_reason")))
+        calls = tuple(call_of(block, number) for number, block in enumerate(uses))
+        stop = STOPS.get(said(body.get("stop_reason")))
         if stop == "refusal" and not text:
-            text = _explanation(body.get("stop_details"))
+            text = explanation(body.get("stop_details"))
         if calls and self.endpoint.strict_tools:
             calls = self.lowerings.restored_calls(calls, request)
         if request.output_schema is not None and self.endpoint.output_schema:
@@ -242,135 +233,6 @@ class AnthropicMessages:
         kept = (block for block in blocks if block.get("type") != "text" or block.get("text"))
         return Echo(self.name, [{**b, "input": _object(b["input"])} if "input" in b else b for b in kept])
 
-    def _failed(self, what: str, reason: LLMErrorReason) -> LLMError:
-        return LLMError(f"{self.name} {what}", reason=reason, provider=self.name, model=self.model)
-
-
-@dataclass(slots=True, eq=False)
-class _Block:
-    """A content block so far: as it began, and the pieces that follow."""
-
-    begun: dict[str, Any]
-    call: int
-    pieces: dict[str, list[str]] = field(default_factory=dict)
-    citations: list[Any] = field(default_factory=list)
-
-    @property
-    def is_call(self) -> bool:
-        """Whether it is a call that the caller is to make."""
-        return self.begun.get("type") == "tool_use"
-
-    def called(self, piece: str) -> ToolCallDelta:
-        """A piece of the call's arguments."""
-        call = _call(self.begun, self.call)
-        return ToolCallDelta(self.call, piece, call.id, call.name)
-
-    def whole(self) -> dict[str, Any]:
-        """The block as an answer that was not streamed has it."""
-        block = dict(self.begun)
-        for name, pieces in self.pieces.items():
-            text = "".join(pieces)
-            block[name] = arguments_of(text) if name == "input" else said(block.get(name)) + text
-        if self.citations:
-            block["citations"] = self.citations
-        return block
-
-
-_PIECES = {
-    "text_delta": ("text", "text", "text"),
-    "thinking_delta": ("thinking", "thinking", "thinking"),
-    "signature_delta": ("thinking", "signature", "signature"),
-    "input_json_delta": ("tool_use", "input", "partial_json"),
-}
-"""Delta to the type of its block, the field of the block that it adds to, and its own field."""
-
-
-class MessageStream:
-    """Puts the events of one reply together, in the form of an answer that was not streamed."""
-
-    def __init__(self, codec: AnthropicMessages, headers: Mapping[str, str], request: ChatRequest) -> None:
-        self._codec = codec
-        self._headers = headers
-        self._request = request
-        self._body: dict[str, Any] = {}
-        self._usage: dict[str, Any] | None = None
-        self._blocks: list[_Block] = []
-        self._by_index: dict[int, _Block] = {}
-        self._spoken = False
-        self._done = False
-
-    def feed(self, event: str, data: str) -> Iterable[Delta]:
-        """What one event adds."""
-        codec = self._codec
-        chunk = json_of(data.encode("utf-8", "surrogatepass"), codec.name)
-        if not isinstance(chunk, dict):
-            return ()
-        kind = chunk.get("type") or event
-        if kind == "error" or event == "error":
-            raise wire_error(codec.name, codec.model, None, self._headers, trouble_of(chunk))
-        if kind == "message_start":
-            message = _mapping(chunk.get("message"))
-            self._body.update(message)
-            self._count(message.get("usage"))
-        elif kind == "content_block_start":
-            return self._begin(chunk.get("index"), _mapping(chunk.get("content_block")))
-        elif kind == "content_block_delta":
-            return self._add(chunk.get("index"), _mapping(chunk.get("delta")))
-        elif kind == "message_delta":
-            return self._end(_mapping(chunk.get("delta")), chunk.get("usage"))
-        elif kind == "message_stop":
-            self._done = True
-        return ()
-
-    def _begin(self, index: Any, begun: dict[str, Any]) -> list[Delta]:
-        block = _Block(begun, sum(block.is_call for block in self._blocks))
-        self._blocks.append(block)
-        if isinstance(index, int):
-            self._by_index[index] = block
-        kind = said(begun.get("type"))
-        return [block.called("")] if block.is_call else self._said(kind, said(begun.get(kind)))
-
-    def _add(self, index: Any, delta: dict[str, Any]) -> list[Delta]:
-        block = self._by_index.get(index) if isinstance(index, int) else None
-        if block is None:
-            return []
-        kind = said(delta.get("type"))
-        if kind == "citations_delta":
-            block.citations.append(delta.get("citation"))
-        if kind not in _PIECES:
-            return []
-        wanted, name, source = _PIECES[kind]
-        piece = said(delta.get(source))
-        if not piece or (block.begun.get("type") != wanted and name != "input"):  # the server's own tools have one too
-            return []
-        block.pieces.setdefault(name, []).append(piece)
-        return [block.called(piece)] if block.is_call else self._said(name, piece)
-
-    def _end(self, delta: dict[str, Any], usage: Any) -> list[Delta]:
-        self._body.update({name: value for name, value in delta.items() if value is not None and name != "content"})
-        self._count(usage)
-        if _STOPS.get(said(delta.get("stop_reason"))) == "refusal" and not self._spoken:
-            return self._said("text", _explanation(delta.get("stop_details")))
-        return []
-
-    def _said(self, kind: str, piece: str) -> list[Delta]:
-        if not piece or kind not in ("text", "thinking"):
-            return []
-        self._spoken = self._spoken or kind == "text"
-        return [TextDelta(piece) if kind == "text" else ReasoningDelta(piece)]
-
-    def _count(self, usage: Any) -> None:
-        """Counts are sums so far; what is left out, or null, stays as it was."""
-        if isinstance(usage, dict):
-            self._usage = {**(self._usage or {}), **{name: n for name, n in usage.items() if n is not None}}
-
-    def finish(self) -> Reply:
-        """The whole reply."""
-        if not self._done:
-            raise self._codec._failed("broke off its reply", LLMErrorReason.TRANSPORT)  # noqa: SLF001 - two halves of one codec
-        body = {**self._body, "content": [block.whole() for block in self._blocks], "usage": self._usage}
-        return self._codec._reply(body, self._headers, self._request)  # noqa: SLF001 - as above
-
 
 def trouble_of(body: Any) -> Trouble:
     """What an error body says."""
@@ -379,7 +241,7 @@ def trouble_of(body: Any) -> Trouble:
         return Trouble(text=error)
     if not isinstance(error, dict):
         return Trouble()
-    details = _mapping(error.get("details"))
+    details = mapping(error.get("details"))
     codes = (details.get("error_code"), error.get("type"))
     return Trouble(tuple(code for code in codes if isinstance(code, str)), said(error.get("message")))
 
@@ -413,7 +275,7 @@ def _freedom(schema: Any) -> tuple[int, int]:
     """How many optional keys and how many unions a lowered schema holds."""
     if not isinstance(schema, Mapping):
         return 0, 0
-    properties = _mapping(schema.get("properties"))
+    properties = mapping(schema.get("properties"))
     optional = len(properties) - len(schema.get("required", ())) if properties else 0
     unions = int("anyOf" in schema or isinstance(schema.get("type"), list))
     inner = [*properties.values(), *schema.get("anyOf", ()), schema.get("items")]
@@ -434,12 +296,6 @@ def _object(arguments: Any) -> Any:
     return arguments if isinstance(arguments, Mapping) else {"INVALID_JSON": arguments}
 
 
-def _call(block: Mapping[str, Any], number: int) -> ToolCall:
-    return ToolCall(
-        said(block.get("id")) or f"call_{number}", said(block.get("name")), arguments_of(block.get("input"))
-    )
-
-
 def _usage(usage: Mapping[str, Any]) -> Usage:
     read = count(usage.get("cache_read_input_tokens"))  # the input tokens are those that the cache had no part in
     written = count(usage.get("cache_creation_input_tokens"))
@@ -447,13 +303,5 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
         count(usage.get("input_tokens")) + read + written,
         count(usage.get("output_tokens")),
         read,
-        count(_mapping(usage.get("output_tokens_details")).get("thinking_tokens")),
+        count(mapping(usage.get("output_tokens_details")).get("thinking_tokens")),
     )
-
-
-def _explanation(details: Any) -> str:
-    return said(_mapping(details).get("explanation"))
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

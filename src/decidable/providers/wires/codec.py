@@ -12,7 +12,19 @@ from decidable.deltas import Delta
 from decidable.errors import LLMError, LLMErrorReason
 from decidable.messages import ChatRequest, Reply
 
-__all__ = ["Codec", "HttpCall", "HttpReply", "StreamDecoder", "Trouble", "json_of", "token_of", "wire_error"]
+__all__ = [
+    "Codec",
+    "HttpCall",
+    "HttpReply",
+    "StreamDecoder",
+    "Trouble",
+    "Whole",
+    "broken_off",
+    "json_of",
+    "token_of",
+    "wire_error",
+    "without_reply",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +103,31 @@ class Codec(Protocol):
         """What an unsuccessful answer means."""
 
 
+class Whole(Protocol):
+    """What the streaming half of a codec needs of the other."""
+
+    name: str
+    model: str | None
+
+    def failed(self, body: Any, headers: Mapping[str, str]) -> LLMError:
+        """What a failure means that is told within an answer."""
+
+    def whole(self, body: Any, headers: Mapping[str, str], request: ChatRequest) -> Reply:
+        """The reply that a whole answer says."""
+
+
+def broken_off(provider: str, model: str | None) -> LLMError:
+    """The error for a stream that ended before the reply did."""
+    return LLMError(f"{provider} broke off its reply", reason=LLMErrorReason.TRANSPORT, provider=provider, model=model)
+
+
+def without_reply(provider: str, model: str | None, what: str) -> LLMError:
+    """The error for an answer that lacks `what` a reply stands in."""
+    return LLMError(
+        f"{provider} answered without {what}", reason=LLMErrorReason.PROVIDER, provider=provider, model=model
+    )
+
+
 def json_of(body: bytes, provider: str) -> Any:
     """`body` as JSON.
 
@@ -152,10 +189,12 @@ _CODES = {
     "prohibited_content": LLMErrorReason.POLICY,
     "invalid_api_key": LLMErrorReason.AUTH,
     "authentication_error": LLMErrorReason.AUTH,
+    "api_key_invalid": LLMErrorReason.AUTH,
     "unauthenticated": LLMErrorReason.AUTH,
     "permission_error": LLMErrorReason.AUTHZ,
     "permission_denied": LLMErrorReason.AUTHZ,
     "billing_error": LLMErrorReason.AUTHZ,
+    "failed_precondition": LLMErrorReason.AUTHZ,  # Google's, with status 400: no billing, or not from there
     "rate_limit_error": LLMErrorReason.RATE_LIMIT,
     "rate_limit_exceeded": LLMErrorReason.RATE_LIMIT,
     "resource_exhausted": LLMErrorReason.RATE_LIMIT,
@@ -170,15 +209,25 @@ _CODES = {
     "not_found_error": LLMErrorReason.INVALID,
     "invalid_argument": LLMErrorReason.INVALID,
 }
-_FINAL_CODES = frozenset({"insufficient_quota", "billing_error"})
+_FINAL_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "billing_error",
+        "enforced_spend_limit_reached",
+        "contract_spend_limit_reached",
+        "linked_organization_spend_limit_reached",
+    }
+)
 """Codes that come with a status which is retried elsewhere, and that no retry mends."""
 
 _CONTEXT = re.compile(
-    r"context (?:length|window|size)|maximum context|prompt is too long|input (?:token count|is too long)|"
+    r"context (?:length|window|size|limit)|maximum context|prompt is too long|input (?:token count|is too long)|"
     r"too many (?:input )?tokens|exceeds? the (?:maximum number of tokens|model'?s? (?:maximum )?context)",
     re.IGNORECASE,
 )
-_POLICY = re.compile(r"content (?:management )?policy|usage polic|flagged|moderation|safety system", re.IGNORECASE)
+_POLICY = re.compile(
+    r"content (?:management |filtering )?policy|usage polic|flagged|moderation|safety system", re.IGNORECASE
+)
 
 
 def wire_error(
@@ -237,6 +286,8 @@ def _reason(status: int | None, trouble: Trouble) -> LLMErrorReason:
         return LLMErrorReason.POLICY
     if status is None or status < 400:
         return by_code or LLMErrorReason.PROVIDER
+    if status == 400 and by_code in (LLMErrorReason.AUTH, LLMErrorReason.AUTHZ):
+        return by_code
     if status >= 500:
         return LLMErrorReason.PROVIDER
     return _STATUS.get(status) or by_code or LLMErrorReason.INVALID
@@ -255,5 +306,5 @@ _TOKEN = re.compile(r"(?=.{2,80}\Z)[A-Za-z]{1,32}(?:[_.-][A-Za-z]{1,32}|\[\d{1,4
 
 
 def token_of(text: Any) -> str:
-    """`text` if it may be shown: a code such as ``invalid_api_key``, a path such as ``messages[0].role``; else empty."""
+    """`text` if it may be shown, being a code such as ``invalid_api_key`` or a path; else an empty string."""
     return text if isinstance(text, str) and _TOKEN.match(text) else ""

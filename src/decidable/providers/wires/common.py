@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,7 +14,18 @@ from decidable.messages import ChatRequest, ToolCall
 from decidable.providers.endpoint import Endpoint
 from decidable.schema.lowering import Dialect, Lowered, lower
 
-__all__ = ["Lowerings", "arguments_of", "body_of", "count", "data_url", "parts_of", "said", "text_only"]
+__all__ = [
+    "Lowerings",
+    "arguments_of",
+    "body_of",
+    "count",
+    "data_url",
+    "image_data",
+    "logprob_of",
+    "parts_of",
+    "said",
+    "text_only",
+]
 
 
 def body_of(fields: Mapping[str, Any], endpoint: Endpoint, extra: Mapping[str, Any]) -> bytes:
@@ -58,6 +70,14 @@ def arguments_of(text: Any) -> Mapping[str, Any] | str:
 def count(value: Any) -> int:
     """A number of tokens; 0 for what is none."""
     return value if isinstance(value, int) and value > 0 else 0
+
+
+def logprob_of(value: Any) -> float:
+    """A log-probability; minus infinity for what is none, which makes a token impossible and never certain."""
+    try:
+        return min(float(value), 0.0)
+    except (TypeError, ValueError, OverflowError):
+        return -math.inf
 
 
 def said(value: Any) -> str:
@@ -105,9 +125,13 @@ _KEPT = 64
 
 
 class Lowerings:
-    """Schemas in one dialect, each lowered once for its request and its reply."""
+    """Schemas in one dialect, each lowered once for its request and its reply.
 
-    def __init__(self, dialect: Dialect) -> None:
+    Args:
+        dialect: What the wire understands; None if it takes any JSON Schema as it is.
+    """
+
+    def __init__(self, dialect: Dialect | None) -> None:
         self.dialect = dialect
         self._kept: dict[int, tuple[Mapping[str, Any], Lowered | UnaskableError]] = {}
 
@@ -117,6 +141,8 @@ class Lowerings:
         Raises:
             UnaskableError: It cannot be expressed; the message begins with `where` and holds the path.
         """
+        if self.dialect is None:
+            return Lowered(dict(schema), None)
         kept = self._kept.get(id(schema))
         if kept is None or kept[0] is not schema:
             if len(self._kept) >= _KEPT:

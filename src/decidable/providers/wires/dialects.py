@@ -25,13 +25,14 @@ ANTHROPIC = Dialect(  # https://platform.claude.com/docs/en/build-with-claude/st
     formats=frozenset({"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}),
 )
 
-GEMINI = Dialect(  # https://ai.google.dev/api/caching#Schema
-    "Gemini's schema",
-    recursion=False,
+GEMINI = Dialect(  # https://ai.google.dev/gemini-api/docs/structured-output
+    "Gemini's structured output",
+    closed=True,
     const=False,
-    nullable=True,
-    string_enums=True,
-    upper_types=True,
-    keywords=_NUMBERS | {"pattern", "minLength", "maxLength", "minItems", "maxItems"},
-    formats=frozenset({"date-time", "int32", "int64", "float", "double"}),
+    free_keys=True,
+    keywords=_NUMBERS | {"minItems", "maxItems"},
+    formats=frozenset({"date-time"}),
 )
+"""What the fields that take JSON Schema understand. The older fields, whose `Schema` is Google's own, refuse an object
+without keys, which an option without arguments is, and write keys in alphabetical order, so arguments before the call
+that they are for."""

@@ -32,6 +32,7 @@ from decidable.providers.wires.common import (
     body_of,
     count,
     data_url,
+    logprob_of,
     parts_of,
     said,
     text_only,
@@ -70,7 +71,7 @@ class OpenAIChat:
         self.name = endpoint.name
         self.model = model
         self.extra = extra
-        self.lowerings = Lowerings(OPENAI_STRICT)
+        self.lowerings = Lowerings(OPENAI_STRICT if endpoint.strict else None)
 
     def encode(self, request: ChatRequest, *, stream: bool = False) -> HttpCall:
         """The request in this wire's form."""
@@ -403,10 +404,8 @@ def _tokens(logprobs: Any) -> tuple[Token, ...] | None:
     return tuple(
         Token(
             said(place.get("token")),
-            float(place.get("logprob") or 0.0),
-            tuple(
-                (said(top.get("token")), float(top.get("logprob") or 0.0)) for top in place.get("top_logprobs") or ()
-            ),
+            logprob_of(place.get("logprob")),
+            tuple((said(top.get("token")), logprob_of(top.get("logprob"))) for top in place.get("top_logprobs") or ()),
         )
         for place in content
     )

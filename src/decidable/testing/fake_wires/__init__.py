@@ -1,0 +1,1 @@
+"""The servers' side of the wires, for tests without a network."""
