@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
@@ -195,12 +196,22 @@ class _Reading:
     def end(self) -> Iterator[Delta | Reply]:
         """What the end of the answer adds, and the whole reply."""
         for event, data in self._parser.end():
-            yield from self._decoder.feed(event, data)
+            if _is_whole(data):
+                yield from self._decoder.feed(event, data)
         yield self._decoder.finish()
 
 
+def _is_whole(data: str) -> bool:
+    """Whether the data of an event without an end are not half of something."""
+    try:
+        json.loads(data)
+    except (ValueError, RecursionError):
+        return data.strip() == "[DONE]"
+    return True
+
+
 def _bare(error: LLMError) -> LLMError:
-    """`error` without the frames in here, whose variables are headers and bodies; tools that show variables show all."""
+    """`error` without the frames in here, whose variables are headers and bodies, which some tools show."""
     return error.with_traceback(None)
 
 
