@@ -1,0 +1,363 @@
+"""OpenAI's Responses, asked without any state kept there: every request carries the whole conversation.
+
+https://platform.openai.com/docs/api-reference/responses
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from decidable.content import Content, MediaPart
+from decidable.deltas import Delta, ReasoningDelta, TextDelta
+from decidable.errors import LLMError, UnaskableError
+from decidable.messages import (
+    ChatRequest,
+    Echo,
+    Message,
+    NamedTool,
+    Reply,
+    Sampling,
+    StopReason,
+    Token,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Usage,
+)
+from decidable.providers.endpoint import Endpoint
+from decidable.providers.wires.codec import (
+    HttpCall,
+    HttpReply,
+    Trouble,
+    broken_off,
+    json_of,
+    wire_error,
+    without_reply,
+)
+from decidable.providers.wires.common import (
+    Lowerings,
+    arguments_of,
+    body_of,
+    count,
+    data_url,
+    logprob_of,
+    parts_of,
+    said,
+    text_only,
+)
+from decidable.providers.wires.dialects import OPENAI_STRICT
+from decidable.providers.wires.tool_deltas import ToolCallAssembly
+
+__all__ = ["OpenAIResponses"]
+
+_CUT_SHORT: dict[str, StopReason] = {
+    "max_output_tokens": "length",
+    "max_messages": "length",
+    "content_filter": "content_filter",
+}
+"""Why a response is incomplete."""
+
+_ENDED = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
+"""Events that carry the whole response and end the stream."""
+
+
+class OpenAIResponses:
+    """Codec of the responses wire.
+
+    Args:
+        endpoint: Where it is spoken.
+        model: The model to ask when a request names none.
+        extra: Fields for each body, which have the last word.
+    """
+
+    def __init__(self, endpoint: Endpoint, model: str | None, extra: Mapping[str, Any]) -> None:
+        self.endpoint = endpoint
+        self.name = endpoint.name
+        self.model = model
+        self.extra = extra
+        self.lowerings = Lowerings(OPENAI_STRICT if endpoint.strict else None)
+
+    def encode(self, request: ChatRequest, *, stream: bool = False) -> HttpCall:
+        """The request in this wire's form."""
+        body: dict[str, Any] = {
+            "model": request.model or self.model,
+            "input": self._items(request),
+            "store": False,  # nothing is to be found there later, so reasoning comes encrypted, to be sent back
+        }
+        if request.system:
+            body["instructions"] = request.system
+        if request.tools:
+            body["tools"] = [self._tool(tool) for tool in request.tools]
+            body["tool_choice"] = _tool_choice(request)
+            if request.parallel_tool_calls is not None:
+                body["parallel_tool_calls"] = request.parallel_tool_calls
+        if request.output_schema is not None and self.endpoint.output_schema:
+            schema = self.lowerings.of(request.output_schema, "output schema").schema
+            form = {"type": "json_schema", "name": "reply", "schema": schema, "strict": self.endpoint.strict}
+            body["text"] = {"format": form}
+        included = []
+        if request.effort is not None:
+            body["reasoning"] = {"effort": request.effort}
+            included.append("reasoning.encrypted_content")  # refused for models that do not reason, so only here
+        if request.sampling is not None:
+            body.update(_sampled(request.sampling, self.name))
+            if request.sampling.top_logprobs is not None:
+                included.append("message.output_text.logprobs")
+        if included:
+            body["include"] = included
+        if stream:
+            body["stream"] = True
+        return HttpCall("/responses", body_of(body, self.endpoint, self.extra), {})
+
+    def decode(self, reply: HttpReply, request: ChatRequest) -> Reply:
+        """What a successful answer to `request` says."""
+        return self.whole(json_of(reply.body, self.name), reply.headers, request)
+
+    def decode_stream(self, headers: Mapping[str, str], request: ChatRequest) -> ResponseStream:
+        """A decoder of the events that answer `request`."""
+        return ResponseStream(self, headers, request)
+
+    def error(self, reply: HttpReply) -> LLMError:
+        """What an unsuccessful answer means."""
+        try:
+            body = json.loads(reply.body)
+        except (ValueError, RecursionError):
+            body = None
+        return wire_error(self.name, self.model, reply.status, reply.headers, trouble_of(body))
+
+    # --- out ------------------------------------------------------------------------------------------------------
+
+    def _items(self, request: ChatRequest) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        for message in request.messages:
+            if message.role == "assistant":
+                items += self._assistant(message)
+                continue
+            items += (self._result(result) for result in message.tool_results)
+            if message.content or not message.tool_results:
+                items.append({"role": "user", "content": self._content(message.content)})
+        return items
+
+    def _content(self, content: Content) -> Any:
+        if isinstance(content, str):
+            return content
+        return [
+            {"type": "input_image", "detail": "auto", "image_url": data_url(part, self.name)}
+            if isinstance(part, MediaPart)
+            else {"type": "input_text", "text": part.text}
+            for part in parts_of(content)
+        ]
+
+    def _assistant(self, message: Message) -> list[dict[str, Any]]:
+        if message.echo is not None and message.echo.source == self.name:
+            return list(message.echo.data)
+        text = text_only(message.content, "an assistant's turn")
+        items: list[dict[str, Any]] = [{"role": "assistant", "content": text}] if text else []
+        items += (
+            {
+                "type": "function_call",
+                "call_id": call.id,
+                "name": call.name,
+                "arguments": call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments),
+            }
+            for call in message.tool_calls
+        )
+        return items
+
+    def _result(self, result: ToolResult) -> dict[str, Any]:
+        return {"type": "function_call_output", "call_id": result.call_id, "output": self._content(result.content)}
+
+    def _tool(self, tool: ToolSpec) -> dict[str, Any]:
+        lowered = self.lowerings.find(tool.parameters) if self.endpoint.strict_tools else None
+        return {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters if lowered is None else lowered.schema,
+            "strict": lowered is not None,
+        }
+
+    # --- in -------------------------------------------------------------------------------------------------------
+
+    def failed(self, body: Any, headers: Mapping[str, str]) -> LLMError:
+        """What a failure means that is told within an answer."""
+        return wire_error(self.name, self.model, None, headers, trouble_of(body))
+
+    def whole(self, body: Any, headers: Mapping[str, str], request: ChatRequest) -> Reply:
+        """The reply that a whole answer says."""
+        if not isinstance(body, dict):
+            raise without_reply(self.name, self.model, "a response")
+        status = body.get("status")
+        if body.get("error") or status == "failed":
+            raise self.failed(body, headers)
+        if not isinstance(body.get("output"), list) or status in ("cancelled", "queued", "in_progress"):
+            raise without_reply(self.name, self.model, "output")
+        items = [item for item in body["output"] if isinstance(item, dict)]
+        parts = [part for item in items if item.get("type") == "message" for part in _objects(item.get("content"))]
+        text = "".join(said(part.get("text")) for part in parts if part.get("type") == "output_text")
+        refused = "".join(said(part.get("refusal")) for part in parts if part.get("type") == "refusal")
+        called = (item for item in items if item.get("type") == "function_call")
+        calls = tuple(_call(item, number) for number, item in enumerate(called))
+        if calls and self.endpoint.strict_tools:
+            calls = self.lowerings.restored_calls(calls, request)
+        if request.output_schema is not None and self.endpoint.output_schema:
+            text = self.lowerings.restored_text(text, request.output_schema)
+        usage = body.get("usage")
+        return Reply(
+            text or refused,
+            "refusal" if refused else _stop(body, calls),
+            reasoning="\n\n".join(filter(None, map(_thought, items))),
+            usage=_usage(usage) if isinstance(usage, dict) else None,
+            model=said(body.get("model")) or None,
+            request_id=headers.get("x-request-id") or said(body.get("id")) or None,
+            tool_calls=calls,
+            tokens=_tokens(parts),
+            echo=self._echo(items),
+        )
+
+    def _echo(self, items: list[dict[str, Any]]) -> Echo | None:
+        """The items, where some hold reasoning: it only counts when it goes back with all that followed it."""
+        if all(item.get("type") != "reasoning" for item in items):
+            return None
+        return Echo(self.name, [{k: v for k, v in item.items() if v is not None} for item in items])
+
+
+class ResponseStream:
+    """Reads the events of one reply; the last one holds all of it."""
+
+    def __init__(self, codec: OpenAIResponses, headers: Mapping[str, str], request: ChatRequest) -> None:
+        self._codec = codec
+        self._headers = headers
+        self._request = request
+        self._calls = ToolCallAssembly()
+        self._items: dict[int, Any] = {}
+        self._response: dict[str, Any] | None = None
+
+    def feed(self, event: str, data: str) -> Iterable[Delta]:
+        """What one event adds."""
+        chunk = json_of(data.encode("utf-8", "surrogatepass"), self._codec.name)
+        if not isinstance(chunk, dict):
+            return ()
+        kind = said(chunk.get("type")) or event
+        if kind == "error" or (chunk.get("error") and "response" not in chunk):
+            raise self._codec.failed(chunk, self._headers)
+        piece = said(chunk.get("delta"))
+        if kind in ("response.output_text.delta", "response.refusal.delta"):
+            return [TextDelta(piece)] if piece else ()
+        if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
+            return [ReasoningDelta(piece)] if piece else ()
+        place = chunk.get("output_index")
+        place = place if isinstance(place, int) else len(self._items)
+        if kind == "response.function_call_arguments.delta":
+            return [self._calls.add(place, "", "", piece)] if piece else ()
+        item = chunk.get("item")
+        if kind == "response.output_item.added" and isinstance(item, dict) and item.get("type") == "function_call":
+            return [
+                self._calls.add(place, said(item.get("call_id")), said(item.get("name")), said(item.get("arguments")))
+            ]
+        if kind == "response.output_item.done":
+            self._items[place] = item
+        elif kind in _ENDED:
+            response = chunk.get("response")
+            self._response = response if isinstance(response, dict) else {}
+        return ()
+
+    def finish(self) -> Reply:
+        """The whole reply."""
+        if self._response is None:
+            raise broken_off(self._codec.name, self._codec.model)
+        response = self._response
+        if not response.get("output") and self._items:  # some servers leave it out of the last event
+            response = {**response, "output": [self._items[place] for place in sorted(self._items)]}
+        return self._codec.whole(response, self._headers, self._request)
+
+
+def trouble_of(body: Any) -> Trouble:
+    """What an error says: of a body, of a failed response, or of an event, where it lies flat."""
+    if not isinstance(body, dict):
+        return Trouble()
+    error = body.get("error") or body
+    if isinstance(error, str):
+        return Trouble(text=error)
+    if not isinstance(error, dict):
+        return Trouble()
+    codes = (error.get("code"), error.get("type"))
+    return Trouble(
+        tuple(code for code in codes if isinstance(code, str) and code != "error"),
+        said(error.get("message")),
+        said(error.get("param")),
+    )
+
+
+def _sampled(sampling: Sampling, name: str) -> dict[str, Any]:
+    for setting, given in (("seed", sampling.seed is not None), ("stop", bool(sampling.stop))):
+        if given:
+            raise UnaskableError(f"{name} has no setting {setting!r} on this wire; leave it out")
+    values = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "max_output_tokens": sampling.max_tokens,
+        "top_logprobs": sampling.top_logprobs,
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _tool_choice(request: ChatRequest) -> Any:
+    choice = request.tool_choice
+    return {"type": "function", "name": choice.name} if isinstance(choice, NamedTool) else choice
+
+
+def _stop(body: Mapping[str, Any], calls: tuple[ToolCall, ...]) -> StopReason | None:
+    if body.get("status") == "incomplete":
+        details = body.get("incomplete_details")
+        return _CUT_SHORT.get(said(details.get("reason"))) if isinstance(details, dict) else None
+    if body.get("status") != "completed":
+        return None
+    return "tool_calls" if calls else "stop"
+
+
+def _call(item: Mapping[str, Any], number: int) -> ToolCall:
+    return ToolCall(
+        said(item.get("call_id")) or f"call_{number}", said(item.get("name")), arguments_of(item.get("arguments"))
+    )
+
+
+def _thought(item: Mapping[str, Any]) -> str:
+    """The words of a reasoning item: the reasoning itself where it is given, else its summary."""
+    if item.get("type") != "reasoning":
+        return ""
+    words = [said(part.get("text")) for part in _objects(item.get("content"))]
+    return "".join(words) or "\n\n".join(said(part.get("text")) for part in _objects(item.get("summary")))
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    read, written = usage.get("input_tokens_details"), usage.get("output_tokens_details")
+    return Usage(
+        count(usage.get("input_tokens")),
+        count(usage.get("output_tokens")),
+        count(read.get("cached_tokens")) if isinstance(read, dict) else 0,
+        count(written.get("reasoning_tokens")) if isinstance(written, dict) else 0,
+    )
+
+
+def _tokens(parts: list[dict[str, Any]]) -> tuple[Token, ...] | None:
+    places = [place for part in parts for place in _objects(part.get("logprobs"))]
+    return (
+        tuple(
+            Token(
+                said(place.get("token")),
+                logprob_of(place.get("logprob")),
+                tuple(
+                    (said(o.get("token")), logprob_of(o.get("logprob"))) for o in _objects(place.get("top_logprobs"))
+                ),
+            )
+            for place in places
+        )
+        or None
+    )
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
