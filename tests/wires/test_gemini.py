@@ -926,6 +926,6 @@ def test_no_event_breaks_it(event: str, data: str) -> None:
     try:
         streamed([(event, data)])
     except LLMError as error:
-        assert error.provider == "gemini"  # noqa: PT017 - hypothesis gives some data that is passed over
+        assert error.provider == "gemini"
     else:
         raise AssertionError("nothing ended the reply")

@@ -25,6 +25,13 @@ from decidable.messages import (
 __all__ = ["answer", "asked", "events", "failure"]
 
 _CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
+_PLACES: dict[str, dict[str, Any]] = {
+    "response.output_text.delta": {"content_index": 0, "logprobs": []},
+    "response.refusal.delta": {"content_index": 0},
+    "response.reasoning_summary_text.delta": {"summary_index": 0},
+}
+"""What an event says of its place, beside the item."""
+
 _PIECE = 7
 """Characters in a piece of a stream."""
 
@@ -95,8 +102,7 @@ def events(reply: Reply, model: str) -> Iterator[tuple[str, str]]:
         empty = {name: [] if isinstance(item[name], list) else "" for name in ("content", "arguments") if name in item}
         yield event("response.output_item.added", output_index=index, item={**item, **empty})
         for kind, piece in _pieces(item):
-            more = {"content_index": 0, "logprobs": []} if kind == "response.output_text.delta" else {}
-            yield event(kind, output_index=index, item_id=item["id"], delta=piece, **more)
+            yield event(kind, output_index=index, item_id=item["id"], delta=piece, **_PLACES.get(kind, {}))
         yield event("response.output_item.done", output_index=index, item=item)
     yield event(f"response.{whole['status']}", response=whole)
 
