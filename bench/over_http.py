@@ -10,6 +10,7 @@ import tracemalloc
 from collections.abc import Callable
 
 import httpx
+
 from decidable import Runtime, connect, decision
 from report import Line
 from task import ANSWER, TICKET, prompt_text, queues
@@ -37,7 +38,7 @@ _ADDED_US = 150.0
 _BASE = "http://fake.example/v1"
 
 
-def _answer(request: httpx.Request) -> httpx.Response:
+def _answer(_request: httpx.Request) -> httpx.Response:
     return httpx.Response(200, content=REPLY, headers={"content-type": "application/json"})
 
 

@@ -240,3 +240,21 @@ def test_a_sequence_of_calls_keeps_one_connection(ask):
         rt.exec("Hello")
     pool = rt.provider._transport._client._transport._pool
     assert len(pool.connections) == 1
+
+
+# --- the same server speaks two more wires ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
+def test_text_comes_over_other_wires_too(ask, name):
+    rt = ask(name=name, sampling={"max_tokens": 12, "seed": None})
+    text = rt.exec("Say hello.")
+    assert text
+    with rt.stream("Say hello.") as events:
+        seen = list(events)
+    assert sum(isinstance(event, TextDelta) for event in seen) > 3
+    assert "".join(event.text for event in seen if isinstance(event, TextDelta)) == seen[-1].result == text
+    assert seen[-1].reply.usage.output_tokens == 12
+    with pytest.raises(LLMError) as caught:
+        rt.exec("word " * 6000)
+    assert caught.value.reason == "context"
