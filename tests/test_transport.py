@@ -98,7 +98,11 @@ def test_tools_are_offered_in_each_endpoints_accent(name):
             assert decision.make("Next?", ["a", "b"], runtime=rt, max_retries=0) == "b"
     body = json.loads(respx.calls[0].request.content)
     assert [tool["function"]["name"] for tool in body["tools"]] == ["a", "b"]
-    assert body.get("tool_choice") == {"mistral": "any", "ollama": None}.get(name, "required")
+    assert body.get("tool_choice") == {
+        "mistral": "any",
+        "ollama": None,
+        "openrouter": "auto",
+    }.get(name, "required")
     assert ("strict" in body["tools"][0]["function"]) == ENDPOINTS[name].strict_tools
     assert ("parallel_tool_calls" in body) == ("parallel_tool_calls" not in ENDPOINTS[name].omit)
 
@@ -155,6 +159,12 @@ def test_a_server_of_ones_own_in_one_call(monkeypatch):
         register_endpoint("x", "https://x.example", like="mistrl")
     with pytest.raises(SettingError, match="no 'omitt'; did you mean 'omit'"):
         register_endpoint("x", "https://x.example", omitt=frozenset())
+
+
+def test_an_endpoint_that_reads_no_images_is_sent_none():
+    rt = Runtime(connect("deepseek:tiny", api_key=KEY))
+    with pytest.raises(UnaskableError, match="deepseek reads text only; the content holds media"):
+        rt.exec(["What is this?", {"type": "image", "data": b"x", "mime_type": "image/png"}])
 
 
 def test_extra_fields_have_the_last_word():

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from importlib import import_module
 from typing import Any
 
+from decidable.content import Content, MediaPart
 from decidable.deltas import Delta
 from decidable.errors import LLMError, LLMErrorReason, MissingKeyError, SettingError, UnaskableError
 from decidable.messages import ChatRequest, Reply, Request
@@ -155,6 +156,8 @@ class RemoteProvider:
     def _chat(self, request: Request) -> ChatRequest:
         if not isinstance(request, ChatRequest):
             raise UnaskableError(f"{self.name} answers in text; it takes no typed questions")
+        if not self.endpoint.images and any(_has_media(message.content) for message in request.messages):
+            raise UnaskableError(f"{self.name} reads text only; the content holds media")
         if request.model is None and self.model is None:
             raise SettingError(f"{self.name} needs a model: write '{self.name}:model', or pass model=")
         return request
@@ -208,6 +211,10 @@ def _is_whole(data: str) -> bool:
     except (ValueError, RecursionError):
         return data.strip() == "[DONE]"
     return True
+
+
+def _has_media(content: Content) -> bool:
+    return not isinstance(content, str) and any(isinstance(part, MediaPart) for part in content)
 
 
 def _bare(error: LLMError) -> LLMError:
