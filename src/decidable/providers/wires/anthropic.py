@@ -5,13 +5,12 @@ https://platform.claude.com/docs/en/api/messages
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from decidable.content import Content, MediaPart
-from decidable.errors import LLMError, UnaskableError
+from decidable.errors import UnaskableError
 from decidable.messages import (
     ChatRequest,
     Echo,
@@ -23,13 +22,14 @@ from decidable.messages import (
     Usage,
 )
 from decidable.providers.endpoint import Endpoint
-from decidable.providers.wires.anthropic_stream import STOPS, MessageStream, call_of, explanation, mapping
-from decidable.providers.wires.codec import HttpCall, HttpReply, Trouble, json_of, wire_error, without_reply
+from decidable.providers.wires.anthropic_stream import STOPS, MessageStream, call_of, explanation
+from decidable.providers.wires.base import BaseCodec
+from decidable.providers.wires.codec import HttpCall, Trouble, without_reply
 from decidable.providers.wires.common import (
-    Lowerings,
     body_of,
     count,
     image_data,
+    object_of,
     parts_of,
     said,
     text_only,
@@ -58,21 +58,13 @@ _PLAIN = frozenset({"text", "tool_use"})
 """Blocks that a message says just as well; all others are signed, encrypted or the server's own."""
 
 
-class AnthropicMessages:
-    """Codec of the messages wire.
+class AnthropicMessages(BaseCodec):
+    """Codec of the messages wire; a version among the endpoint's headers replaces its own."""
 
-    Args:
-        endpoint: Where it is spoken; a version among its headers replaces the codec's.
-        model: The model to ask when a request names none.
-        extra: Fields for each body, which have the last word.
-    """
+    dialect = ANTHROPIC
 
     def __init__(self, endpoint: Endpoint, model: str | None, extra: Mapping[str, Any]) -> None:
-        self.endpoint = endpoint
-        self.name = endpoint.name
-        self.model = model
-        self.extra = extra
-        self.lowerings = Lowerings(ANTHROPIC)
+        super().__init__(endpoint, model, extra)
         given = any(name.lower() == _VERSION_HEADER for name in endpoint.headers)
         self.headers: Mapping[str, str] = {} if given else {_VERSION_HEADER: _VERSION}
 
@@ -86,9 +78,8 @@ class AnthropicMessages:
         if request.system:
             body["system"] = request.system
         config: dict[str, Any] = {}
-        if request.output_schema is not None and self.endpoint.output_schema:
-            schema = self.lowerings.of(request.output_schema, "output schema").schema
-            config["format"] = {"type": "json_schema", "schema": schema}
+        if self.holds(request):
+            config["format"] = {"type": "json_schema", "schema": self.output_schema(request)}
         if request.effort is not None:
             config["effort"] = request.effort
             body["thinking"] = {"type": "adaptive"}
@@ -103,21 +94,9 @@ class AnthropicMessages:
             body["stream"] = True
         return HttpCall("/messages", body_of(body, self.endpoint, self.extra), self.headers)
 
-    def decode(self, reply: HttpReply, request: ChatRequest) -> Reply:
-        """What a successful answer to `request` says."""
-        return self.whole(json_of(reply.body, self.name), reply.headers, request)
-
     def decode_stream(self, headers: Mapping[str, str], request: ChatRequest) -> MessageStream:
         """A decoder of the events that answer `request`."""
         return MessageStream(self, headers, request)
-
-    def error(self, reply: HttpReply) -> LLMError:
-        """What an unsuccessful answer means."""
-        try:
-            body = json.loads(reply.body)
-        except (ValueError, RecursionError):
-            body = None
-        return wire_error(self.name, self.model, reply.status, reply.headers, trouble_of(body))
 
     # --- out ------------------------------------------------------------------------------------------------------
 
@@ -173,8 +152,8 @@ class AnthropicMessages:
     def _tools(self, request: ChatRequest) -> list[dict[str, Any]]:
         """The tools; strict as far as a request has room for it."""
         strict, optional, unions = _STRICT_ROOM
-        if request.output_schema is not None and self.endpoint.output_schema:
-            used = _freedom(self.lowerings.of(request.output_schema, "").schema)
+        if self.holds(request):
+            used = _freedom(self.output_schema(request))
             optional, unions = optional - used[0], unions - used[1]
         tools = []
         for tool in request.tools:
@@ -192,9 +171,9 @@ class AnthropicMessages:
 
     # --- in -------------------------------------------------------------------------------------------------------
 
-    def failed(self, body: Any, headers: Mapping[str, str]) -> LLMError:
-        """What a failure means that is told within an answer."""
-        return wire_error(self.name, self.model, None, headers, trouble_of(body))
+    def trouble(self, body: Any) -> Trouble:
+        """What the body of a failure says."""
+        return trouble_of(body)
 
     def whole(self, body: Any, headers: Mapping[str, str], request: ChatRequest) -> Reply:
         """The reply that a whole answer says."""
@@ -210,10 +189,7 @@ class AnthropicMessages:
         stop = STOPS.get(said(body.get("stop_reason")))
         if stop == "refusal" and not text:
             text = explanation(body.get("stop_details"))
-        if calls and self.endpoint.strict_tools:
-            calls = self.lowerings.restored_calls(calls, request)
-        if request.output_schema is not None and self.endpoint.output_schema:
-            text = self.lowerings.restored_text(text, request.output_schema)
+        text, calls = self.restored(text, calls, request)
         usage = body.get("usage")
         return Reply(
             text,
@@ -241,7 +217,7 @@ def trouble_of(body: Any) -> Trouble:
         return Trouble(text=error)
     if not isinstance(error, dict):
         return Trouble()
-    details = mapping(error.get("details"))
+    details = object_of(error.get("details"))
     codes = (details.get("error_code"), error.get("type"))
     return Trouble(tuple(code for code in codes if isinstance(code, str)), said(error.get("message")))
 
@@ -275,7 +251,7 @@ def _freedom(schema: Any) -> tuple[int, int]:
     """How many optional keys and how many unions a lowered schema holds."""
     if not isinstance(schema, Mapping):
         return 0, 0
-    properties = mapping(schema.get("properties"))
+    properties = object_of(schema.get("properties"))
     optional = len(properties) - len(schema.get("required", ())) if properties else 0
     unions = int("anyOf" in schema or isinstance(schema.get("type"), list))
     inner = [*properties.values(), *schema.get("anyOf", ()), schema.get("items")]
@@ -303,5 +279,5 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
         count(usage.get("input_tokens")) + read + written,
         count(usage.get("output_tokens")),
         read,
-        count(mapping(usage.get("output_tokens_details")).get("thinking_tokens")),
+        count(object_of(usage.get("output_tokens_details")).get("thinking_tokens")),
     )

@@ -12,9 +12,9 @@ from typing import Any
 from decidable.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from decidable.messages import ChatRequest, Reply, StopReason, ToolCall
 from decidable.providers.wires.codec import Whole, broken_off, json_of
-from decidable.providers.wires.common import arguments_of, said
+from decidable.providers.wires.common import arguments_of, object_of, said
 
-__all__ = ["STOPS", "MessageStream", "call_of", "explanation", "mapping"]
+__all__ = ["STOPS", "MessageStream", "call_of", "explanation"]
 
 STOPS: dict[str, StopReason] = {
     "end_turn": "stop",
@@ -90,15 +90,15 @@ class MessageStream:
         if kind == "error" or event == "error":
             raise codec.failed(chunk, self._headers)
         if kind == "message_start":
-            message = mapping(chunk.get("message"))
+            message = object_of(chunk.get("message"))
             self._body.update(message)
             self._count(message.get("usage"))
         elif kind == "content_block_start":
-            return self._begin(chunk.get("index"), mapping(chunk.get("content_block")))
+            return self._begin(chunk.get("index"), object_of(chunk.get("content_block")))
         elif kind == "content_block_delta":
-            return self._add(chunk.get("index"), mapping(chunk.get("delta")))
+            return self._add(chunk.get("index"), object_of(chunk.get("delta")))
         elif kind == "message_delta":
-            return self._end(mapping(chunk.get("delta")), chunk.get("usage"))
+            return self._end(object_of(chunk.get("delta")), chunk.get("usage"))
         elif kind == "message_stop":
             self._done = True
         return ()
@@ -162,9 +162,4 @@ def call_of(block: Mapping[str, Any], number: int) -> ToolCall:
 
 def explanation(details: Any) -> str:
     """Why the model declined, in its words; empty without any."""
-    return said(mapping(details).get("explanation"))
-
-
-def mapping(value: Any) -> dict[str, Any]:
-    """`value` if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
+    return said(object_of(details).get("explanation"))

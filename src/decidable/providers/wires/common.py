@@ -21,7 +21,10 @@ __all__ = [
     "count",
     "data_url",
     "image_data",
+    "list_of",
     "logprob_of",
+    "object_of",
+    "objects_of",
     "parts_of",
     "said",
     "text_only",
@@ -82,6 +85,21 @@ def logprob_of(value: Any) -> float:
         return min(float(value), 0.0)
     except (TypeError, ValueError, OverflowError):
         return -math.inf
+
+
+def object_of(value: Any) -> dict[str, Any]:
+    """`value` if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    """`value` if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def objects_of(value: Any) -> list[dict[str, Any]]:
+    """The objects in `value`, if it is a list; none otherwise."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def said(value: Any) -> str:

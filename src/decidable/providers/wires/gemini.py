@@ -5,7 +5,6 @@ https://ai.google.dev/api/generate-content
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from decidable.content import Content, MediaPart, TextPart, text_of
-from decidable.errors import LLMError, UnaskableError
+from decidable.errors import UnaskableError
 from decidable.messages import (
     ChatRequest,
     Echo,
@@ -28,14 +27,15 @@ from decidable.messages import (
     ToolSpec,
     Usage,
 )
-from decidable.providers.endpoint import Endpoint
-from decidable.providers.wires.codec import HttpCall, HttpReply, Trouble, json_of, wire_error, without_reply
+from decidable.providers.wires.base import BaseCodec
+from decidable.providers.wires.codec import HttpCall, Trouble, wire_error, without_reply
 from decidable.providers.wires.common import (
-    Lowerings,
     body_of,
     count,
     image_data,
+    list_of,
     logprob_of,
+    object_of,
     parts_of,
     said,
     text_only,
@@ -47,8 +47,6 @@ from decidable.providers.wires.gemini_stream import (
     call_of,
     calls_in,
     failed,
-    list_of,
-    object_of,
     parts_in,
 )
 
@@ -89,21 +87,10 @@ _NO_SIGNATURE = "skip_thought_signature_validator"
 _LONGEST_S = 24 * 3600.0
 
 
-class GeminiContent:
-    """Codec of the generateContent wire.
+class GeminiContent(BaseCodec):
+    """Codec of the generateContent wire; `extra` within ``generationConfig`` has the last word field by field."""
 
-    Args:
-        endpoint: Where it is spoken.
-        model: The model to ask when a request names none.
-        extra: Fields for each body, which have the last word; those within ``generationConfig`` one by one.
-    """
-
-    def __init__(self, endpoint: Endpoint, model: str | None, extra: Mapping[str, Any]) -> None:
-        self.endpoint = endpoint
-        self.name = endpoint.name
-        self.model = model
-        self.extra = extra
-        self.lowerings = Lowerings(GEMINI if endpoint.strict else None)
+    dialect = GEMINI
 
     def encode(self, request: ChatRequest, *, stream: bool = False) -> HttpCall:
         """The request in this wire's form."""
@@ -127,21 +114,9 @@ class GeminiContent:
         method = "streamGenerateContent?alt=sse" if stream else "generateContent"
         return HttpCall(f"/{path}:{method}", body_of(body, self.endpoint, extra), {})
 
-    def decode(self, reply: HttpReply, request: ChatRequest) -> Reply:
-        """What a successful answer to `request` says."""
-        return self.whole(json_of(reply.body, self.name), reply.headers, request)
-
     def decode_stream(self, headers: Mapping[str, str], request: ChatRequest) -> ContentStream:
         """A decoder of the events that answer `request`."""
         return ContentStream(self, headers, request)
-
-    def error(self, reply: HttpReply) -> LLMError:
-        """What an unsuccessful answer means."""
-        try:
-            body = json.loads(reply.body)
-        except (ValueError, RecursionError):
-            body = None
-        return wire_error(self.name, self.model, reply.status, reply.headers, trouble_of(body))
 
     # --- out ------------------------------------------------------------------------------------------------------
 
@@ -209,9 +184,9 @@ class GeminiContent:
 
     def _config(self, request: ChatRequest) -> dict[str, Any]:
         config = _sampled(request.sampling) if request.sampling is not None else {}
-        if request.output_schema is not None and self.endpoint.output_schema:
+        if self.holds(request):
             config["responseMimeType"] = "application/json"
-            config["responseJsonSchema"] = self.lowerings.of(request.output_schema, "output schema").schema
+            config["responseJsonSchema"] = self.output_schema(request)
         if request.effort is not None:
             # Levels are what models since Gemini 3 take. Those of 2.5 take a number of tokens, for which no word
             # stands, and refuse a level aloud: `extra` gives them {"generationConfig": {"thinkingConfig": ...}}.
@@ -220,9 +195,9 @@ class GeminiContent:
 
     # --- in -------------------------------------------------------------------------------------------------------
 
-    def failed(self, body: Any, headers: Mapping[str, str]) -> LLMError:
-        """What a failure means that is told within an answer."""
-        return wire_error(self.name, self.model, None, headers, trouble_of(body))
+    def trouble(self, body: Any) -> Trouble:
+        """What the body of a failure says."""
+        return trouble_of(body)
 
     def whole(self, body: Any, headers: Mapping[str, str], request: ChatRequest) -> Reply:
         """The reply that a whole answer says."""
@@ -243,14 +218,13 @@ class GeminiContent:
         if reason in _UNREADABLE:
             return reply
         text = "".join(text for text, thought in words if not thought)
-        if request.output_schema is not None and self.endpoint.output_schema:
-            text = self.lowerings.restored_text(text, request.output_schema)
         calls = tuple(call_of(part, number) for number, part in enumerate(calls_in(parts)))
+        text, calls = self.restored(text, calls, request)
         return replace(
             reply,
             text=text,
             stop="tool_calls" if calls and reply.stop == "stop" else reply.stop,
-            tool_calls=self.lowerings.restored_calls(calls, request) if calls else (),
+            tool_calls=calls,
             tokens=_tokens(candidate.get("logprobsResult")),
             echo=Echo(self.name, parts) if any(part.get("thoughtSignature") for part in parts) else None,
         )

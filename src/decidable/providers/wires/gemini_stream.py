@@ -12,9 +12,9 @@ from typing import Any
 from decidable.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from decidable.messages import ChatRequest, Reply, ToolCall
 from decidable.providers.wires.codec import Whole, broken_off, json_of
-from decidable.providers.wires.common import arguments_of, said
+from decidable.providers.wires.common import arguments_of, list_of, object_of, objects_of, said
 
-__all__ = ["ContentStream", "blocked", "call_of", "calls_in", "failed", "list_of", "object_of", "parts_in"]
+__all__ = ["ContentStream", "blocked", "call_of", "calls_in", "failed", "parts_in"]
 
 
 class ContentStream:
@@ -91,7 +91,7 @@ def blocked(body: Any) -> bool:
 
 def parts_in(candidate: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The parts of a candidate."""
-    return [part for part in list_of(object_of(candidate.get("content")).get("parts")) if isinstance(part, dict)]
+    return objects_of(object_of(candidate.get("content")).get("parts"))
 
 
 def calls_in(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -109,13 +109,3 @@ def call_of(called: Mapping[str, Any], number: int) -> ToolCall:
     return ToolCall(
         said(called.get("id")) or f"call_{number}", said(called.get("name")), arguments_of(called.get("args"))
     )
-
-
-def list_of(value: Any) -> list[Any]:
-    """`value` if it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def object_of(value: Any) -> dict[str, Any]:
-    """`value` if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}

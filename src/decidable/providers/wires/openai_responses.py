@@ -11,7 +11,7 @@ from typing import Any
 
 from decidable.content import Content, MediaPart
 from decidable.deltas import Delta, ReasoningDelta, TextDelta
-from decidable.errors import LLMError, UnaskableError
+from decidable.errors import UnaskableError
 from decidable.messages import (
     ChatRequest,
     Echo,
@@ -26,23 +26,22 @@ from decidable.messages import (
     ToolSpec,
     Usage,
 )
-from decidable.providers.endpoint import Endpoint
+from decidable.providers.wires.base import BaseCodec
 from decidable.providers.wires.codec import (
     HttpCall,
-    HttpReply,
     Trouble,
     broken_off,
     json_of,
-    wire_error,
     without_reply,
 )
 from decidable.providers.wires.common import (
-    Lowerings,
     arguments_of,
     body_of,
     count,
     data_url,
     logprob_of,
+    object_of,
+    objects_of,
     parts_of,
     said,
     text_only,
@@ -63,21 +62,10 @@ _ENDED = frozenset({"response.completed", "response.incomplete", "response.faile
 """Events that carry the whole response and end the stream."""
 
 
-class OpenAIResponses:
-    """Codec of the responses wire.
+class OpenAIResponses(BaseCodec):
+    """Codec of the responses wire."""
 
-    Args:
-        endpoint: Where it is spoken.
-        model: The model to ask when a request names none.
-        extra: Fields for each body, which have the last word.
-    """
-
-    def __init__(self, endpoint: Endpoint, model: str | None, extra: Mapping[str, Any]) -> None:
-        self.endpoint = endpoint
-        self.name = endpoint.name
-        self.model = model
-        self.extra = extra
-        self.lowerings = Lowerings(OPENAI_STRICT if endpoint.strict else None)
+    dialect = OPENAI_STRICT
 
     def encode(self, request: ChatRequest, *, stream: bool = False) -> HttpCall:
         """The request in this wire's form."""
@@ -93,9 +81,9 @@ class OpenAIResponses:
             body["tool_choice"] = _tool_choice(request)
             if request.parallel_tool_calls is not None:
                 body["parallel_tool_calls"] = request.parallel_tool_calls
-        if request.output_schema is not None and self.endpoint.output_schema:
-            schema = self.lowerings.of(request.output_schema, "output schema").schema
-            form = {"type": "json_schema", "name": "reply", "schema": schema, "strict": self.endpoint.strict}
+        if self.holds(request):
+            schema, strict = self.output_schema(request), self.endpoint.strict
+            form = {"type": "json_schema", "name": "reply", "schema": schema, "strict": strict}
             body["text"] = {"format": form}
         included = []
         if request.effort is not None:
@@ -111,21 +99,9 @@ class OpenAIResponses:
             body["stream"] = True
         return HttpCall("/responses", body_of(body, self.endpoint, self.extra), {})
 
-    def decode(self, reply: HttpReply, request: ChatRequest) -> Reply:
-        """What a successful answer to `request` says."""
-        return self.whole(json_of(reply.body, self.name), reply.headers, request)
-
     def decode_stream(self, headers: Mapping[str, str], request: ChatRequest) -> ResponseStream:
         """A decoder of the events that answer `request`."""
         return ResponseStream(self, headers, request)
-
-    def error(self, reply: HttpReply) -> LLMError:
-        """What an unsuccessful answer means."""
-        try:
-            body = json.loads(reply.body)
-        except (ValueError, RecursionError):
-            body = None
-        return wire_error(self.name, self.model, reply.status, reply.headers, trouble_of(body))
 
     # --- out ------------------------------------------------------------------------------------------------------
 
@@ -181,9 +157,9 @@ class OpenAIResponses:
 
     # --- in -------------------------------------------------------------------------------------------------------
 
-    def failed(self, body: Any, headers: Mapping[str, str]) -> LLMError:
-        """What a failure means that is told within an answer."""
-        return wire_error(self.name, self.model, None, headers, trouble_of(body))
+    def trouble(self, body: Any) -> Trouble:
+        """What the body of a failure says."""
+        return trouble_of(body)
 
     def whole(self, body: Any, headers: Mapping[str, str], request: ChatRequest) -> Reply:
         """The reply that a whole answer says."""
@@ -194,16 +170,13 @@ class OpenAIResponses:
             raise self.failed(body, headers)
         if not isinstance(body.get("output"), list) or status in ("cancelled", "queued", "in_progress"):
             raise without_reply(self.name, self.model, "output")
-        items = [item for item in body["output"] if isinstance(item, dict)]
-        parts = [part for item in items if item.get("type") == "message" for part in _objects(item.get("content"))]
+        items = objects_of(body["output"])
+        parts = [part for item in items if item.get("type") == "message" for part in objects_of(item.get("content"))]
         text = "".join(said(part.get("text")) for part in parts if part.get("type") == "output_text")
         refused = "".join(said(part.get("refusal")) for part in parts if part.get("type") == "refusal")
         called = (item for item in items if item.get("type") == "function_call")
         calls = tuple(_call(item, number) for number, item in enumerate(called))
-        if calls and self.endpoint.strict_tools:
-            calls = self.lowerings.restored_calls(calls, request)
-        if request.output_schema is not None and self.endpoint.output_schema:
-            text = self.lowerings.restored_text(text, request.output_schema)
+        text, calls = self.restored(text, calls, request)
         usage = body.get("usage")
         return Reply(
             text or refused,
@@ -311,8 +284,7 @@ def _tool_choice(request: ChatRequest) -> Any:
 
 def _stop(body: Mapping[str, Any], calls: tuple[ToolCall, ...]) -> StopReason | None:
     if body.get("status") == "incomplete":
-        details = body.get("incomplete_details")
-        return _CUT_SHORT.get(said(details.get("reason"))) if isinstance(details, dict) else None
+        return _CUT_SHORT.get(said(object_of(body.get("incomplete_details")).get("reason")))
     if body.get("status") != "completed":
         return None
     return "tool_calls" if calls else "stop"
@@ -328,36 +300,31 @@ def _thought(item: Mapping[str, Any]) -> str:
     """The words of a reasoning item: the reasoning itself where it is given, else its summary."""
     if item.get("type") != "reasoning":
         return ""
-    words = [said(part.get("text")) for part in _objects(item.get("content"))]
-    return "".join(words) or "\n\n".join(said(part.get("text")) for part in _objects(item.get("summary")))
+    words = [said(part.get("text")) for part in objects_of(item.get("content"))]
+    return "".join(words) or "\n\n".join(said(part.get("text")) for part in objects_of(item.get("summary")))
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
-    read, written = usage.get("input_tokens_details"), usage.get("output_tokens_details")
     return Usage(
         count(usage.get("input_tokens")),
         count(usage.get("output_tokens")),
-        count(read.get("cached_tokens")) if isinstance(read, dict) else 0,
-        count(written.get("reasoning_tokens")) if isinstance(written, dict) else 0,
+        count(object_of(usage.get("input_tokens_details")).get("cached_tokens")),
+        count(object_of(usage.get("output_tokens_details")).get("reasoning_tokens")),
     )
 
 
 def _tokens(parts: list[dict[str, Any]]) -> tuple[Token, ...] | None:
-    places = [place for part in parts for place in _objects(part.get("logprobs"))]
+    places = [place for part in parts for place in objects_of(part.get("logprobs"))]
     return (
         tuple(
             Token(
                 said(place.get("token")),
                 logprob_of(place.get("logprob")),
                 tuple(
-                    (said(o.get("token")), logprob_of(o.get("logprob"))) for o in _objects(place.get("top_logprobs"))
+                    (said(o.get("token")), logprob_of(o.get("logprob"))) for o in objects_of(place.get("top_logprobs"))
                 ),
             )
             for place in places
         )
         or None
     )
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
