@@ -11,10 +11,12 @@ from decidable import (
     Decision,
     FunctionOption,
     Option,
+    Provider,
     Runtime,
     SchemaOption,
     ValueOption,
     agentic_function,
+    connect,
     decision,
     llm,
     runtime,
@@ -107,6 +109,11 @@ Desk().close("x")  # type: ignore[call-overload]
 assert_type(llm("?"), str)
 assert_type(runtime.exec("?"), str)
 assert_type(runtime.exec("?", response_format=Refund), Refund)
+assert_type(runtime.stream("?").result, str)
+assert_type(runtime.stream("?", response_format=Refund).result, Refund)
+assert_type(runtime.stream("?", choices=["a"]).result, Decision[Any])
+assert_type(connect("openai:x", api_key="x"), Provider)
+assert_type(decision.make("?", ["a"], via="tools", samples=3, shuffle=True, sampling={"seed": 1}), str)
 
 # Wrong calls are errors.
 decision.make("?", 3)  # type: ignore[call-overload]

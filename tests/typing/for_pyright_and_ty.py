@@ -7,7 +7,19 @@ from typing import Any
 from shared import Colour, Escalate, Other, Plain, Point, Refund, Row, later, later_text, one, other, plain, text, two
 from typing_extensions import assert_type
 
-from decidable import Decision, FunctionOption, Runtime, SchemaOption, ValueOption, agentic_function, decision, llm, runtime
+from decidable import (
+    Decision,
+    FunctionOption,
+    Provider,
+    Runtime,
+    SchemaOption,
+    ValueOption,
+    agentic_function,
+    connect,
+    decision,
+    llm,
+    runtime,
+)
 
 number: ValueOption[int] = ValueOption(1)
 run_one = FunctionOption(one)
@@ -75,3 +87,8 @@ assert_type(decision.make("?", [route]), int)
 assert_type(llm("?"), str)
 assert_type(runtime.exec("?"), str)
 assert_type(runtime.exec("?", response_format=Refund), Refund)
+assert_type(runtime.stream("?").result, str)
+assert_type(runtime.stream("?", response_format=Refund).result, Refund)
+assert_type(runtime.stream("?", choices=["a"]).result, Decision[Any])
+assert_type(connect("openai:x", api_key="x"), Provider)
+assert_type(decision.make("?", ["a"], via="tools", samples=3, shuffle=True, sampling={"seed": 1}), str)

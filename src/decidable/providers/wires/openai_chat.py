@@ -10,18 +10,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from decidable.content import Content, MediaPart
+from decidable.errors import UnaskableError
 from decidable.messages import (
     ChatRequest,
     Echo,
     Message,
     NamedTool,
     Reply,
+    Sampling,
     StopReason,
     Token,
     ToolCall,
     ToolSpec,
     Usage,
 )
+from decidable.providers.endpoint import Endpoint
 from decidable.providers.wires.base import BaseCodec
 from decidable.providers.wires.codec import HttpCall, Trouble, without_reply
 from decidable.providers.wires.common import (
@@ -29,6 +32,7 @@ from decidable.providers.wires.common import (
     body_of,
     count,
     data_url,
+    list_of,
     logprob_of,
     object_of,
     objects_of,
@@ -37,7 +41,7 @@ from decidable.providers.wires.common import (
     text_only,
 )
 from decidable.providers.wires.dialects import OPENAI_STRICT
-from decidable.providers.wires.openai_chat_stream import ChatStream, words_of
+from decidable.providers.wires.openai_chat_stream import ChatStream, tells_failure, words_of
 
 __all__ = ["OpenAIChat"]
 
@@ -75,7 +79,7 @@ class OpenAIChat(BaseCodec):
         if request.effort is not None:
             body["reasoning_effort"] = request.effort
         if request.sampling is not None:
-            _sample(body, request)
+            body.update(_sampled(request.sampling, self.endpoint))
         if stream:
             body["stream"] = True
             body["stream_options"] = {"include_usage": True}
@@ -149,19 +153,17 @@ class OpenAIChat(BaseCodec):
         """The reply that a whole answer says."""
         choice, message = self._choice(body, headers)
         text, reasoning = words_of(message.get("content"))
-        calls = tuple(_call(call, number) for number, call in enumerate(objects_of(message.get("tool_calls"))))
         stop = _STOPS.get(said(choice.get("finish_reason")))
         if refused := said(message.get("refusal")):
             text, stop = text or refused, "refusal"
-        text, calls = self.restored(text, calls, request)
+        text, calls = self.restored(text, _calls(message), request)
         usage = body.get("usage")
-        cost = object_of(usage).get("cost")
         return Reply(
             text,
             stop,
             reasoning=reasoning or said(message.get("reasoning_content")) or said(message.get("reasoning")),
             usage=_usage(usage) if isinstance(usage, dict) else None,
-            cost=float(cost) if isinstance(cost, (int, float)) else None,
+            cost=_cost(usage),
             model=said(body.get("model")) or None,
             request_id=headers.get("x-request-id") or said(body.get("id")) or None,
             tool_calls=calls,
@@ -173,13 +175,12 @@ class OpenAIChat(BaseCodec):
         """The one choice of an answer and its message, or the failure that stands in their place."""
         choice = next(iter(objects_of(object_of(body).get("choices"))), {})
         for holder in (object_of(body), choice):  # gateways report what went wrong behind them in a good answer
-            if holder.get("error"):
+            if tells_failure(holder):
                 raise self.failed(holder, headers)
         message, reason = choice.get("message"), said(choice.get("finish_reason"))
         if reason in _FAILED or (not isinstance(message, dict) and reason != "content_filter"):
-            raise without_reply(
-                self.name, self.model, f"a message (finish reason {reason!r})" if reason else "a message"
-            )
+            why = f" (finish reason {reason!r})" if reason in _FAILED else ""
+            raise without_reply(self.name, self.model, f"a message{why}")
         return choice, object_of(message)
 
     def _echo(self, message: Mapping[str, Any]) -> Echo | None:
@@ -189,37 +190,42 @@ class OpenAIChat(BaseCodec):
 
 def trouble_of(body: Any) -> Trouble:
     """What an error body of this family says; servers differ in how deep it lies."""
+    if isinstance(body, list):  # Google's form of this wire puts it in a list
+        body = next(iter(objects_of(body)), {})
     error = object_of(body).get("error") or body
     if isinstance(error, str):
-        return Trouble(text=error)
+        error = {**object_of(body), "message": error}
     error = object_of(error)
+    metadata = object_of(error.get("metadata"))
     codes = [error.get("code"), error.get("type"), object_of(error.get("innererror")).get("code")]
-    if object_of(error.get("metadata")).get("reasons"):
+    if metadata.get("reasons"):
         codes.insert(0, "moderation")  # OpenRouter: why its moderation held the request back
-    codes.append(_by_number(error.get("code")))
-    text = error.get("message") or error.get("detail") or ""
+    codes.append(_NUMBERS.get(str(codes[-3]) if isinstance(codes[-3], (int, str)) else ""))
+    detail = error.get("detail") or object_of(error.get("message")).get("detail")
+    faults = objects_of(detail)  # FastAPI's, of Mistral and of many a server
+    path = [str(step) for step in list_of(faults[0].get("loc")) if isinstance(step, (int, str))] if faults else []
+    texts = (error.get("message"), detail, *(fault.get("msg") for fault in faults), metadata.get("raw"))
     return Trouble(
         tuple(code for code in codes if isinstance(code, str)),
-        text if isinstance(text, str) else json.dumps(text),
-        said(error.get("param")),
+        " ".join(said(part) for part in texts),
+        said(error.get("param")) or ".".join(path),
     )
 
 
-def _by_number(code: Any) -> str | None:
-    """A status that stands in the body, as its code."""
-    return {
-        400: "invalid_request_error",
-        401: "authentication_error",
-        402: "billing_error",
-        403: "permission_error",
-        429: "rate_limit_error",
-    }.get(code if isinstance(code, int) else 0)
+_NUMBERS = {
+    "400": "invalid_request_error",
+    "401": "authentication_error",
+    "402": "billing_error",
+    "403": "permission_error",
+    "404": "not_found_error",
+    "413": "request_too_large",
+    "422": "invalid_request_error",
+    "429": "rate_limit_error",
+}
+"""A status that stands in the body, as its code."""
 
 
-def _sample(body: dict[str, Any], request: ChatRequest) -> None:
-    sampling = request.sampling
-    if sampling is None:
-        return
+def _sampled(sampling: Sampling, endpoint: Endpoint) -> dict[str, Any]:
     values = {
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
@@ -229,28 +235,48 @@ def _sample(body: dict[str, Any], request: ChatRequest) -> None:
         "top_logprobs": sampling.top_logprobs,
         "logprobs": True if sampling.top_logprobs is not None else None,
     }
-    body.update({name: value for name, value in values.items() if value is not None})
+    given = {name: value for name, value in values.items() if value is not None}
+    for name in given:
+        if name in endpoint.omit:  # what was asked for is never left out in silence
+            setting = "max_tokens" if name == "max_completion_tokens" else name
+            raise UnaskableError(f"{endpoint.name} has no setting {setting!r}; leave it out")
+    return given
 
 
 def _text(arguments: Mapping[str, Any] | str) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
-def _call(call: Mapping[str, Any], number: int) -> ToolCall:
-    function = object_of(call.get("function"))
-    return ToolCall(
-        said(call.get("id")) or f"call_{number}", said(function.get("name")), arguments_of(function.get("arguments"))
-    )
+def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
+    """The calls of a message; an id that is missing, or that another call has too, is made up."""
+    calls: dict[str, ToolCall] = {}
+    for number, call in enumerate(objects_of(message.get("tool_calls"))):
+        function = object_of(call.get("function"))
+        id_ = said(call.get("id"))
+        if not id_ or id_ in calls:
+            id_ = next(made for n in range(number, 2 * number + 1) if (made := f"call_{n}") not in calls)
+        calls[id_] = ToolCall(id_, said(function.get("name")), arguments_of(function.get("arguments")))
+    return tuple(calls.values())
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
+    read, written = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
     cached = object_of(usage.get("prompt_tokens_details")).get("cached_tokens")
-    return Usage(
-        count(usage.get("prompt_tokens")),
-        count(usage.get("completion_tokens")),
-        count(cached) or count(usage.get("prompt_cache_hit_tokens")),
-        count(object_of(usage.get("completion_tokens_details")).get("reasoning_tokens")),
-    )
+    reasoning = count(object_of(usage.get("completion_tokens_details")).get("reasoning_tokens"))
+    if count(usage.get("total_tokens")) == read + written + reasoning:  # xAI counts reasoning apart
+        written += reasoning
+    return Usage(read, written, count(cached) or count(usage.get("prompt_cache_hit_tokens")), reasoning)
+
+
+def _cost(usage: Any) -> float | None:
+    cost = object_of(usage).get("cost")
+    if isinstance(cost, bool) or not isinstance(cost, (int, float)):
+        return None
+    return float(cost) if 0 <= cost < _TOO_DEAR else None
+
+
+_TOO_DEAR = 1e9
+"""Dollars that no request costs: what is more, or not finite, is no price."""
 
 
 def _tokens(logprobs: Any) -> tuple[Token, ...] | None:

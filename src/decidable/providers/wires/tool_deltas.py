@@ -27,14 +27,17 @@ class PartialCall:
 
 
 class ToolCallAssembly:
-    """Gathers pieces by id, then by index, then by whether the call before has ended."""
+    """Gathers pieces by id, then by index, then by whether the call before has ended.
+
+    Some servers repeat the id or the name with each piece, some send whole calls that all have the index 0 or none.
+    """
 
     def __init__(self) -> None:
         self._calls: list[PartialCall] = []
 
     def add(self, index: int | None, id_: str, name: str, arguments: str) -> ToolCallDelta:
         """One piece; what it adds, with the place of its call in the reply."""
-        call = self._owner(index, id_, name)
+        call = self._owner(index, id_, name, arguments)
         call.id = call.id or id_
         if name and name != call.name:
             call.name += name
@@ -46,15 +49,16 @@ class ToolCallAssembly:
         """The calls in the order in which they began."""
         return self._calls
 
-    def _owner(self, index: int | None, id_: str, name: str) -> PartialCall:
+    def _owner(self, index: int | None, id_: str, name: str, arguments: str) -> PartialCall:
         if id_:
             for call in reversed(self._calls):
-                if call.id == id_:
+                if call.id == id_ and (call.index == index or index is None or call.index is None):
                     return call
         for call in reversed(self._calls):
             fits = call.index == index if index is not None else call is self._calls[-1]
             if fits:
-                other = bool(id_ and call.id) or (bool(name and call.name) and _ended(call.arguments))
+                more = name != call.name or arguments  # else the end of the call before, with its name again
+                other = bool(id_ and call.id) or (bool(name and call.name and more) and _ended(call))
                 if not other:
                     return call
                 break
@@ -63,9 +67,11 @@ class ToolCallAssembly:
         return call
 
 
-def _ended(arguments: str) -> bool:
-    """Whether the text is a whole JSON object, so that a new name begins a new call."""
+def _ended(call: PartialCall) -> bool:
+    """Whether the arguments are a whole JSON object, so that a new name begins a new call."""
+    if not call.pieces or not call.pieces[-1].rstrip().endswith("}"):  # spares reading them all again and again
+        return False
     try:
-        return isinstance(json.loads(arguments), dict)
-    except ValueError:
+        return isinstance(json.loads(call.arguments), dict)
+    except (ValueError, RecursionError):
         return False

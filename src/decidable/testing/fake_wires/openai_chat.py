@@ -83,6 +83,7 @@ def events(reply: Reply, model: str) -> Iterator[tuple[str, str]]:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": "", "refusal": None}]
     for name in ("reasoning_content", "content", "refusal"):
         deltas += ({name: piece} for piece in _cut(message.get(name) or ""))
+    deltas += ({"reasoning_details": [detail]} for detail in message.get("reasoning_details", ()))
     for index, call in enumerate(message.get("tool_calls", ())):
         function = {"name": call["function"]["name"], "arguments": ""}
         deltas.append({"tool_calls": [{**call, "index": index, "function": function}]})
@@ -158,6 +159,8 @@ def _message(reply: Reply) -> dict[str, Any]:
     }
     if reply.reasoning:
         message["reasoning_content"] = reply.reasoning
+    if reply.echo is not None:
+        message |= reply.echo.data
     if reply.tool_calls:
         message["tool_calls"] = [
             {

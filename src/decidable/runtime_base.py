@@ -1,0 +1,267 @@
+"""What a runtime is before it has verbs: who answers, how they are asked, and how a flow is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, TypeVar
+
+from decidable.ambient import Scope, current_scope, scope_variable
+from decidable.asking import Manner, chain, picking
+from decidable.attempt import Repair
+from decidable.binding import check_context
+from decidable.content import ContentInput, content_of
+from decidable.errors import ArgumentTypeError, RuntimeClosedError, UsageError
+from decidable.flow.ask import Budget, Call
+from decidable.flow.decide import decide
+from decidable.flow.drivers import HOST, Host, drive, drive_async
+from decidable.flow.effects import Flow, in_node
+from decidable.flow.prompts import DECISION_INSTRUCTION
+from decidable.flow.record import Decision, FallbackOn
+from decidable.menu import Menu, menu_of
+from decidable.messages import Sampling
+from decidable.options import FunctionOption
+from decidable.providers.callable import CallableProvider
+from decidable.providers.protocol import Provider
+from decidable.providers.registry import resolve_provider
+from decidable.schema.signature import RUNTIME_NAMES
+from decidable.settings import (
+    OnRetry,
+    Via,
+    checked_count,
+    checked_fallback,
+    checked_repair,
+    checked_samples,
+    checked_seconds,
+    checked_seed,
+    checked_via,
+    sampling_of,
+)
+
+__all__ = ["RuntimeBase"]
+
+R = TypeVar("R")
+
+
+class RuntimeBase:
+    """Providers, settings, life, and flows; `decidable.Runtime` adds the verbs and says what the arguments mean."""
+
+    def __init__(
+        self,
+        call: Callable[..., Any] | str | Provider | Sequence[Any] | None = None,
+        *,
+        model: str | None = None,
+        max_retries: int = 6,
+        repair: Repair = "syntax",
+        timeout_s: float | None = None,
+        on_retry: OnRetry | None = None,
+        budget: Budget | None = None,
+        sampling: Sampling | Mapping[str, Any] | None = None,
+        via: Via = "menu",
+        fallback: Any = None,
+        fallback_on: FallbackOn | Sequence[FallbackOn] = ("failure", "exhausted", "unsure"),
+        host: Host = HOST,
+    ) -> None:
+        self.max_retries = checked_count(max_retries)
+        self.repair = checked_repair(repair)
+        self.timeout_s = checked_seconds(timeout_s)
+        self.model = model
+        self.on_retry = on_retry
+        self.budget = budget
+        self.sampling = sampling_of(sampling)
+        self.via = checked_via(via)
+        self.fallback_on = checked_fallback(fallback_on)
+        self.host = host
+        self.providers = (*self._listed(call), *(self._listed(fallback) if fallback is not None else ()))
+        self.provider = self.providers[0]
+        self._closed = False
+
+    def __repr__(self) -> str:
+        others = "".join(f", then {provider.name!r}" for provider in self.providers[1:])
+        return f"Runtime({self.provider.name!r}, model={self.model or self.provider.model!r}{others})"
+
+    # --- life -----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Release what the provider holds open; every later call raises `RuntimeClosedError`. May be repeated."""
+        if not self._closed:
+            self._closed = True
+            for provider in self.providers:
+                provider.close()
+
+    async def aclose(self) -> None:
+        """`close` from an event loop."""
+        if not self._closed:
+            self._closed = True
+            for provider in self.providers:
+                await provider.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.aclose()
+
+    # --- what decisions are made of -------------------------------------------------------------------------------
+
+    def decision(
+        self,
+        prompt: ContentInput,
+        options: Any,
+        *,
+        state: Any = None,
+        context: Mapping[str, Any] | None = None,
+        timeout_s: float | None = None,
+        on_retry: OnRetry | None = None,
+        in_loop: bool = False,
+        record: bool = False,
+        **settings: Any,
+    ) -> tuple[Scope, Flow[Any]]:
+        """One decision as a flow, and the scope to run it in; `decision.make` says what the arguments mean.
+
+        The flow ends in the result, or with `record` in the `Decision`. Everything that can be refused is refused
+        here, before anything is sent.
+        """
+        scope = self._scope(timeout_s)
+        menu = menu_of(options)
+        if context is not None and not isinstance(context, Mapping):
+            raise ArgumentTypeError(f"context= maps parameter names to values; it is {context!r}")
+        injected = _injected(menu, self, context or {}, in_loop=in_loop)
+        content = prompt if type(prompt) is str else content_of(prompt)
+        manner = self._manner(scope, **settings)
+        calls = self._calls(scope, on_retry)
+        if len(calls) == 1:
+            found = picking(menu, content, state, manner, calls[0])
+        else:
+            found = chain(menu, content, state, manner, calls, on=self.fallback_on)
+        if scope.recorder is not None:
+            traced = in_node(decide(found, injected), "decision", " | ".join(menu.index), prompt)
+            return scope, traced if record else _result(traced)
+        return scope, decide(found, injected, record=record)
+
+    def run(self, flow: Flow[R], scope: Scope) -> R:
+        """Drive `flow` in `scope`, in this thread."""
+        __tracebackhide__ = True
+        token = scope_variable.set(scope)
+        try:
+            return drive(flow, self.host)
+        finally:
+            scope_variable.reset(token)
+
+    async def run_async(self, flow: Flow[R], scope: Scope) -> R:
+        """Drive `flow` in `scope`, in this task."""
+        __tracebackhide__ = True
+        token = scope_variable.set(scope)
+        try:
+            return await drive_async(flow, self.host)
+        finally:
+            scope_variable.reset(token)
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+
+    def _call(self, content: list[dict[str, Any]], model: str | None, response_format: Any) -> Any:
+        """For subclasses: answer `content` (a list of blocks) with text."""
+        raise UsageError("this runtime has nobody to ask")  # pragma: no cover - replaced, or never reached
+
+    def _listed(self, call: Any) -> tuple[Provider, ...]:
+        if isinstance(call, (list, tuple)):
+            if not call:
+                raise UsageError("Runtime needs someone to ask; the list of providers is empty")
+            return tuple(self._provider(one) for one in call)
+        return (self._provider(call),)
+
+    def _provider(self, call: Any) -> Provider:
+        if call is None:
+            if type(self)._call is RuntimeBase._call:  # noqa: SLF001 - the subclass's own hook
+                raise UsageError(
+                    "Runtime needs someone to ask: a function, a name such as 'local', or a Provider; "
+                    "or define _call in a subclass"
+                )
+            return CallableProvider(self._call, model=self.model, name=type(self).__name__)
+        if isinstance(call, str):
+            return resolve_provider(call)
+        if isinstance(call, type):
+            raise UsageError(f"Runtime takes an instance or a function, not the class {call.__name__}")
+        if isinstance(call, Provider):
+            return call
+        if callable(call):
+            return CallableProvider(call, model=self.model)
+        raise UsageError(f"Runtime takes a function, a provider's name or a Provider, not {call!r}")
+
+    def _scope(self, timeout_s: float | None) -> Scope:
+        """The ambient scope with this runtime in it, and the deadline nearer of the two."""
+        if self._closed:
+            raise RuntimeClosedError(f"{self!r} was closed; make a new one")
+        scope = current_scope()
+        seconds = checked_seconds(timeout_s) if timeout_s is not None else self.timeout_s
+        if seconds is None:
+            return scope if scope.runtime is self else scope.asking(self, scope.deadline)  # type: ignore[arg-type]  # a Runtime
+        deadline = self.host.clock() + seconds
+        if scope.deadline is not None:
+            deadline = min(deadline, scope.deadline)
+        return scope.asking(self, deadline)  # type: ignore[arg-type]  # always a Runtime
+
+    def _calls(self, scope: Scope, on_retry: OnRetry | None) -> list[Call]:
+        """One call for each provider, begun now."""
+        now, told = self.host.clock(), on_retry or self.on_retry
+        calls = []
+        for provider in self.providers:
+            calls.append(Call(provider, self.max_retries, scope.deadline, told, self.budget, now))  # noqa: PERF401 - cheaper
+        return calls
+
+    def _manner(
+        self,
+        scope: Scope,
+        *,
+        max_retries: int = 1,
+        repair: Repair | None = None,
+        model: str | None = None,
+        effort: str | None = None,
+        sampling: Sampling | Mapping[str, Any] | None = None,
+        via: Via | None = None,
+        samples: int = 1,
+        shuffle: bool | int = False,
+        logprobs: bool = False,
+        instruction: str = DECISION_INSTRUCTION,
+    ) -> Manner:
+        """The settings of one call, checked, with the runtime's own where it does not say."""
+        return Manner(
+            max_retries if type(max_retries) is int and max_retries >= 0 else checked_count(max_retries),
+            self.repair if repair is None else checked_repair(repair),
+            scope.frame.system if scope.frame is not None else None,
+            model or self.model,
+            effort,
+            self.sampling if sampling is None else sampling_of(sampling),
+            instruction,
+            self.via if via is None else checked_via(via),
+            1 if type(samples) is int and samples == 1 else checked_samples(samples),
+            None if shuffle is False else checked_seed(shuffle),
+            bool(logprobs),
+        )
+
+
+def _result(flow: Flow[Decision[Any]]) -> Flow[Any]:
+    return (yield from flow).result
+
+
+def _injected(menu: Menu, runtime: RuntimeBase, context: Mapping[str, Any], *, in_loop: bool) -> Mapping[str, Any]:
+    """Values for the parameters that no model fills; refuses what could not run once it was picked."""
+    wanted = False
+    for option in menu.options:
+        if type(option) is not FunctionOption:
+            continue
+        spec = option.spec
+        if spec.is_async and not in_loop:
+            raise UsageError(
+                f"option {option.name!r} is an async function; use the async twin (async_make, async_exec) to have it "
+                "awaited"
+            )
+        if spec.hidden_required:
+            check_context(option, context)
+        wanted = wanted or bool(spec.injected or spec.hidden)
+    return {**dict.fromkeys(RUNTIME_NAMES, runtime), **context} if wanted else context
