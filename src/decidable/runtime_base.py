@@ -118,9 +118,18 @@ class RuntimeBase:
         context: Mapping[str, Any] | None = None,
         timeout_s: float | None = None,
         on_retry: OnRetry | None = None,
+        max_retries: int = 1,
+        repair: Repair | None = None,
+        model: str | None = None,
+        effort: str | None = None,
+        sampling: Sampling | Mapping[str, Any] | None = None,
+        via: Via | None = None,
+        samples: int = 1,
+        shuffle: bool | int = False,
+        logprobs: bool = False,
+        instruction: str = DECISION_INSTRUCTION,
         in_loop: bool = False,
         record: bool = False,
-        **settings: Any,
     ) -> tuple[Scope, Flow[Any]]:
         """One decision as a flow, and the scope to run it in; `decision.make` says what the arguments mean.
 
@@ -133,7 +142,9 @@ class RuntimeBase:
             raise ArgumentTypeError(f"context= maps parameter names to values; it is {context!r}")
         injected = _injected(menu, self, context or {}, in_loop=in_loop)
         content = prompt if type(prompt) is str else content_of(prompt)
-        manner = self._manner(scope, **settings)
+        manner = self._manner(
+            scope, max_retries, repair, model, effort, sampling, via, samples, shuffle, logprobs, instruction
+        )
         calls = self._calls(scope, on_retry)
         if len(calls) == 1:
             found = picking(menu, content, state, manner, calls[0])
@@ -214,10 +225,9 @@ class RuntimeBase:
             calls.append(Call(provider, self.max_retries, scope.deadline, told, self.budget, now))  # noqa: PERF401 - cheaper
         return calls
 
-    def _manner(
+    def _manner(  # noqa: PLR0917 - on the hot path, where keywords cost
         self,
         scope: Scope,
-        *,
         max_retries: int = 1,
         repair: Repair | None = None,
         model: str | None = None,
