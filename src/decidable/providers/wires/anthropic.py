@@ -24,7 +24,7 @@ from decidable.messages import (
 from decidable.providers.endpoint import Endpoint
 from decidable.providers.wires.anthropic_stream import STOPS, MessageStream, call_of, explanation
 from decidable.providers.wires.base import BaseCodec
-from decidable.providers.wires.codec import HttpCall, Trouble, without_reply
+from decidable.providers.wires.codec import HttpCall
 from decidable.providers.wires.common import (
     body_of,
     count,
@@ -35,6 +35,7 @@ from decidable.providers.wires.common import (
     text_only,
 )
 from decidable.providers.wires.dialects import ANTHROPIC
+from decidable.providers.wires.failures import Trouble, without_reply
 
 __all__ = ["AnthropicMessages"]
 

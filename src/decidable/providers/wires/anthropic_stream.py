@@ -11,8 +11,9 @@ from typing import Any
 
 from decidable.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from decidable.messages import ChatRequest, Reply, StopReason, ToolCall
-from decidable.providers.wires.codec import Whole, broken_off, json_of
+from decidable.providers.wires.codec import Whole, json_of
 from decidable.providers.wires.common import arguments_of, object_of, said
+from decidable.providers.wires.failures import broken_off
 
 __all__ = ["STOPS", "MessageStream", "call_of", "explanation"]
 

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 from decidable.errors import LLMError
 from decidable.messages import ChatRequest, Reply, ToolCall
 from decidable.providers.endpoint import Endpoint
-from decidable.providers.wires.codec import HttpReply, Trouble, json_of, wire_error
+from decidable.providers.wires.codec import HttpReply, json_of
 from decidable.providers.wires.common import Lowerings
+from decidable.providers.wires.failures import Trouble, wire_error
 from decidable.schema.lowering import Dialect
 
 __all__ = ["BaseCodec"]

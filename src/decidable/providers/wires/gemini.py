@@ -28,7 +28,7 @@ from decidable.messages import (
     Usage,
 )
 from decidable.providers.wires.base import BaseCodec
-from decidable.providers.wires.codec import HttpCall, Trouble, wire_error, without_reply
+from decidable.providers.wires.codec import HttpCall
 from decidable.providers.wires.common import (
     body_of,
     count,
@@ -41,6 +41,7 @@ from decidable.providers.wires.common import (
     text_only,
 )
 from decidable.providers.wires.dialects import GEMINI
+from decidable.providers.wires.failures import Trouble, wire_error, without_reply
 from decidable.providers.wires.gemini_stream import (
     ContentStream,
     blocked,

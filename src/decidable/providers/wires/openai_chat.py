@@ -26,7 +26,7 @@ from decidable.messages import (
 )
 from decidable.providers.endpoint import Endpoint
 from decidable.providers.wires.base import BaseCodec
-from decidable.providers.wires.codec import HttpCall, Trouble, without_reply
+from decidable.providers.wires.codec import HttpCall
 from decidable.providers.wires.common import (
     arguments_of,
     body_of,
@@ -41,6 +41,7 @@ from decidable.providers.wires.common import (
     text_only,
 )
 from decidable.providers.wires.dialects import OPENAI_STRICT
+from decidable.providers.wires.failures import Trouble, without_reply
 from decidable.providers.wires.openai_chat_stream import ChatStream, tells_failure, words_of
 
 __all__ = ["OpenAIChat"]

@@ -12,8 +12,9 @@ from typing import Any
 
 from decidable.deltas import Delta, ReasoningDelta, TextDelta
 from decidable.messages import ChatRequest, Reply
-from decidable.providers.wires.codec import Whole, broken_off, json_of
+from decidable.providers.wires.codec import Whole, json_of
 from decidable.providers.wires.common import list_of, object_of, objects_of, said
+from decidable.providers.wires.failures import broken_off
 from decidable.providers.wires.tool_deltas import ToolCallAssembly
 
 __all__ = ["ChatStream", "tells_failure", "words_of"]

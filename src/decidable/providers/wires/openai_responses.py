@@ -27,13 +27,7 @@ from decidable.messages import (
     Usage,
 )
 from decidable.providers.wires.base import BaseCodec
-from decidable.providers.wires.codec import (
-    HttpCall,
-    Trouble,
-    broken_off,
-    json_of,
-    without_reply,
-)
+from decidable.providers.wires.codec import HttpCall, json_of
 from decidable.providers.wires.common import (
     arguments_of,
     body_of,
@@ -47,6 +41,7 @@ from decidable.providers.wires.common import (
     text_only,
 )
 from decidable.providers.wires.dialects import OPENAI_STRICT
+from decidable.providers.wires.failures import Trouble, broken_off, without_reply
 from decidable.providers.wires.tool_deltas import ToolCallAssembly
 
 __all__ = ["OpenAIResponses"]
