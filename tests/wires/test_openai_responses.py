@@ -210,6 +210,17 @@ def test_what_the_wire_does_not_have_is_refused(sampling):
         sent(ChatRequest(HELLO.messages, sampling=sampling))
 
 
+def test_an_endpoints_accent():
+    odd = Endpoint(
+        name="odd", wire="openai-responses", required="any", omit=frozenset({"max_output_tokens", "temperature"})
+    )
+    body = sent(ChatRequest(HELLO.messages, tools=(CITY,), tool_choice="required", sampling=Sampling(top_p=1.0)), odd)
+    assert (body["tool_choice"], body["top_p"]) == ("any", 1.0)
+    for sampling, setting in ((Sampling(max_tokens=1), "max_tokens"), (Sampling(temperature=0.0), "temperature")):
+        with pytest.raises(UnaskableError, match=f"odd has no setting '{setting}'; leave it out"):
+            sent(ChatRequest(HELLO.messages, sampling=sampling), odd)
+
+
 # --- in -------------------------------------------------------------------------------------------------------------
 
 USAGE = Usage(36, 20)
@@ -267,6 +278,72 @@ def test_the_request_id_falls_back_to_the_response_id():
     kept = fixture("text")
     made = codec().decode(HttpReply(200, {}, json.dumps(kept["body"]).encode()), HELLO)
     assert made.request_id == "resp_67cb32528d6881909eb2859a55e18a85"
+
+
+def said_by(*items: Any, **more: Any) -> Reply:
+    body = json.dumps({"status": "completed", "output": items, **more}).encode()
+    return codec().decode(HttpReply(200, {}, body), HELLO)
+
+
+@pytest.mark.parametrize(
+    ("body", "stop"),
+    [
+        ({"status": "completed"}, "stop"),
+        ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "length"),
+        ({"status": "incomplete", "incomplete_details": {"reason": "max_messages"}}, "length"),
+        ({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}, "content_filter"),
+        ({"status": "incomplete", "incomplete_details": {"reason": "steered"}}, None),
+        ({"status": "incomplete", "incomplete_details": None}, None),
+        ({"status": "struck_by_lightning"}, None),
+        ({"status": None}, None),
+    ],
+)
+def test_stop_reasons(body, stop):
+    assert said_by(**body).stop == stop
+
+
+def test_ids_are_made_up_where_they_are_missing_or_stand_twice():
+    ids = [None, "", "call_3", "call_3", "same", "same", 7]
+    calls = [{"type": "function_call", "call_id": id_, "name": "f", "arguments": "{}"} for id_ in ids]
+    found = [call.id for call in said_by({"type": "reasoning"}, *calls).tool_calls]
+    assert found == ["call_0", "call_1", "call_3", "call_4", "same", "call_5", "call_6"]
+
+
+@pytest.mark.parametrize(
+    ("thought", "goes_back"),
+    [
+        ({"encrypted_content": "gAAAA"}, True),
+        ({"content": [{"type": "reasoning_text", "text": "hm"}]}, True),
+        ({"encrypted_content": None, "content": []}, False),
+        ({}, False),
+    ],
+)
+def test_reasoning_that_is_only_a_reference_does_not_go_back(thought, goes_back):
+    items = [
+        {"type": "reasoning", "id": "rs_1", "encrypted_content": "gAAAA", "summary": []},
+        {"type": "reasoning", "id": "rs_2", "summary": [{"type": "summary_text", "text": "sum"}], **thought},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]},
+    ]
+    reply = said_by(*items)
+    assert (reply.text, reply.echo is not None) == ("Yes.", goes_back)
+    turn = sent(ChatRequest((Message("assistant", reply.text, echo=reply.echo),)))["input"]
+    assert turn == (items if goes_back else [{"role": "assistant", "content": "Yes."}])
+
+
+def test_a_refusal_beside_a_text_keeps_the_text():
+    parts = [{"type": "output_text", "text": "Half"}, {"type": "refusal", "refusal": "No."}]
+    reply = said_by({"type": "message", "role": "assistant", "content": parts})
+    assert (reply.text, reply.stop) == ("Half", "refusal")
+    events = [
+        ("response.output_text.delta", {"delta": "Half"}),
+        ("response.refusal.delta", {"delta": "No."}),
+        (
+            "response.completed",
+            {"response": {"status": "completed", "output": [{"type": "message", "content": parts}]}},
+        ),
+    ]
+    found = streamed([(kind, json.dumps({"type": kind, **fields})) for kind, fields in events], {})
+    assert found == ([TextDelta("Half")], reply)
 
 
 def test_lowered_schemas_are_mapped_back():
@@ -368,8 +445,8 @@ def test_a_stream_gives_the_reply_of_the_whole_answer_wherever_it_is_cut(name):
     if deltas is not None:
         assert found[0] == deltas
     assert events_of(*(data[i : i + 1] for i in range(len(data)))) == events
-    for cut in range(0, len(data), 7):
-        assert events_of(data[:cut], data[cut:]) == events
+    for cut in range(len(data) + 1):
+        assert events_of(data[:cut], data[cut:]) == events, f"cut at {cut}"
     chance = random.Random(7)
     for _ in range(20):
         cuts = sorted(chance.sample(range(len(data)), 6))
@@ -384,6 +461,13 @@ def test_a_stream_that_ends_early_is_no_reply(name):
         with pytest.raises(LLMError, match="broke off its reply") as caught:
             streamed(events[:end], {})
         assert caught.value.reason is LLMErrorReason.TRANSPORT
+
+
+def test_the_last_line_of_gateways_is_passed_over():
+    events = [*events_of((FIXTURES / "text.sse").read_bytes()), ("message", "[DONE]")]
+    assert streamed(events, fixture("text")["headers"])[1] == REPLIES["text"]
+    with pytest.raises(LLMError, match="broke off its reply"):
+        streamed([*events[:-2], events[-1]], {})
 
 
 @pytest.mark.parametrize(("name", "reason"), [("error_midway", "provider"), ("failed_midway", "rate_limit")])

@@ -80,7 +80,7 @@ class ChatStream:
             index if isinstance(index, int) else None,
             said(call.get("id")),
             said(function.get("name")),
-            _text(arguments) if isinstance(arguments, dict) else said(arguments),
+            json.dumps(arguments) if isinstance(arguments, dict) else said(arguments),
         )
 
     def finish(self) -> Reply:
@@ -106,13 +106,6 @@ def tells_failure(body: Any) -> bool:
     """Whether an answer, a chunk of one or a choice says that the provider failed."""
     said_so = object_of(body)
     return bool(said_so.get("error")) or said_so.get("object") == "error"
-
-
-def _text(arguments: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(arguments)
-    except RecursionError:  # nested as deep as could just be read
-        return "..."
 
 
 _PIECED = {"reasoning.text": "text", "reasoning.summary": "summary"}

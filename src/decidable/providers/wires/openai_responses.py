@@ -26,6 +26,7 @@ from decidable.messages import (
     ToolSpec,
     Usage,
 )
+from decidable.providers.endpoint import Endpoint
 from decidable.providers.wires.base import BaseCodec
 from decidable.providers.wires.codec import HttpCall, json_of
 from decidable.providers.wires.common import (
@@ -73,7 +74,7 @@ class OpenAIResponses(BaseCodec):
             body["instructions"] = request.system
         if request.tools:
             body["tools"] = [self._tool(tool) for tool in request.tools]
-            body["tool_choice"] = _tool_choice(request)
+            body["tool_choice"] = self._tool_choice(request)
             if request.parallel_tool_calls is not None:
                 body["parallel_tool_calls"] = request.parallel_tool_calls
         if self.holds(request):
@@ -85,7 +86,7 @@ class OpenAIResponses(BaseCodec):
             body["reasoning"] = {"effort": request.effort}
             included.append("reasoning.encrypted_content")  # refused for models that do not reason, so only here
         if request.sampling is not None:
-            body.update(_sampled(request.sampling, self.name))
+            body.update(_sampled(request.sampling, self.endpoint))
             if request.sampling.top_logprobs is not None:
                 included.append("message.output_text.logprobs")
         if included:
@@ -150,6 +151,12 @@ class OpenAIResponses(BaseCodec):
             "strict": lowered is not None,
         }
 
+    def _tool_choice(self, request: ChatRequest) -> Any:
+        choice = request.tool_choice
+        if isinstance(choice, NamedTool):
+            return {"type": "function", "name": choice.name}
+        return self.endpoint.required if choice == "required" else choice
+
     # --- in -------------------------------------------------------------------------------------------------------
 
     def trouble(self, body: Any) -> Trouble:
@@ -169,9 +176,7 @@ class OpenAIResponses(BaseCodec):
         parts = [part for item in items if item.get("type") == "message" for part in objects_of(item.get("content"))]
         text = "".join(said(part.get("text")) for part in parts if part.get("type") == "output_text")
         refused = "".join(said(part.get("refusal")) for part in parts if part.get("type") == "refusal")
-        called = (item for item in items if item.get("type") == "function_call")
-        calls = tuple(_call(item, number) for number, item in enumerate(called))
-        text, calls = self.restored(text, calls, request)
+        text, calls = self.restored(text, _calls(items), request)
         usage = body.get("usage")
         return Reply(
             text or refused,
@@ -186,8 +191,12 @@ class OpenAIResponses(BaseCodec):
         )
 
     def _echo(self, items: list[dict[str, Any]]) -> Echo | None:
-        """The items, where some hold reasoning: it only counts when it goes back with all that followed it."""
-        if all(item.get("type") != "reasoning" for item in items):
+        """The items, where some hold reasoning: it only counts when it goes back with all that followed it.
+
+        Reasoning that holds neither its words nor them encrypted is a reference to what was not stored, and refused.
+        """
+        thoughts = [item for item in items if item.get("type") == "reasoning"]
+        if not thoughts or not all(item.get("encrypted_content") or item.get("content") for item in thoughts):
             return None
         return Echo(self.name, [{k: v for k, v in item.items() if v is not None} for item in items])
 
@@ -202,35 +211,46 @@ class ResponseStream:
         self._calls = ToolCallAssembly()
         self._items: dict[int, Any] = {}
         self._response: dict[str, Any] | None = None
+        self._spoke = False
 
     def feed(self, event: str, data: str) -> Iterable[Delta]:
         """What one event adds."""
+        if data.strip() == "[DONE]":  # not OpenAI's, but what gateways end every stream with
+            return ()
         chunk = json_of(data.encode("utf-8", "surrogatepass"), self._codec.name)
         if not isinstance(chunk, dict):
             return ()
         kind = said(chunk.get("type")) or event
         if kind == "error" or (chunk.get("error") and "response" not in chunk):
             raise self._codec.failed(chunk, self._headers)
-        piece = said(chunk.get("delta"))
-        if kind in ("response.output_text.delta", "response.refusal.delta"):
-            return [TextDelta(piece)] if piece else ()
+        if kind in _ENDED:
+            self._response = object_of(chunk.get("response"))
+        words = self._words(kind, said(chunk.get("delta")))
+        return self._called(kind, chunk) if words is None else words
+
+    def _words(self, kind: str, piece: str) -> list[Delta] | None:
+        """What an event adds to the text or the reasoning; None if it is about something else."""
+        if kind == "response.output_text.delta":
+            self._spoke = self._spoke or bool(piece)
+            return [TextDelta(piece)] if piece else []
+        if kind == "response.refusal.delta":
+            return [TextDelta(piece)] if piece and not self._spoke else []  # beside a text it is not the text
         if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
-            return [ReasoningDelta(piece)] if piece else ()
-        place = chunk.get("output_index")
+            return [ReasoningDelta(piece)] if piece else []
+        return None
+
+    def _called(self, kind: str, chunk: Mapping[str, Any]) -> list[Delta]:
+        """What an event adds to the calls; items that are whole are kept."""
+        place, item, piece = chunk.get("output_index"), object_of(chunk.get("item")), said(chunk.get("delta"))
         place = place if isinstance(place, int) else len(self._items)
-        if kind == "response.function_call_arguments.delta":
-            return [self._calls.add(place, "", "", piece)] if piece else ()
-        item = chunk.get("item")
-        if kind == "response.output_item.added" and isinstance(item, dict) and item.get("type") == "function_call":
-            return [
-                self._calls.add(place, said(item.get("call_id")), said(item.get("name")), said(item.get("arguments")))
-            ]
         if kind == "response.output_item.done":
             self._items[place] = item
-        elif kind in _ENDED:
-            response = chunk.get("response")
-            self._response = response if isinstance(response, dict) else {}
-        return ()
+        elif kind == "response.function_call_arguments.delta" and piece:
+            return [self._calls.add(place, "", "", piece)]
+        elif kind == "response.output_item.added" and item.get("type") == "function_call":
+            id_, name, arguments = (said(item.get(key)) for key in ("call_id", "name", "arguments"))
+            return [self._calls.add(place, id_, name, arguments)]
+        return []
 
     def finish(self) -> Reply:
         """The whole reply."""
@@ -259,22 +279,22 @@ def trouble_of(body: Any) -> Trouble:
     )
 
 
-def _sampled(sampling: Sampling, name: str) -> dict[str, Any]:
-    for setting, given in (("seed", sampling.seed is not None), ("stop", bool(sampling.stop))):
-        if given:
-            raise UnaskableError(f"{name} has no setting {setting!r} on this wire; leave it out")
+def _sampled(sampling: Sampling, endpoint: Endpoint) -> dict[str, Any]:
+    for setting, wanted in (("seed", sampling.seed is not None), ("stop", bool(sampling.stop))):
+        if wanted:
+            raise UnaskableError(f"{endpoint.name} has no setting {setting!r} on this wire; leave it out")
     values = {
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "max_output_tokens": sampling.max_tokens,
         "top_logprobs": sampling.top_logprobs,
     }
-    return {key: value for key, value in values.items() if value is not None}
-
-
-def _tool_choice(request: ChatRequest) -> Any:
-    choice = request.tool_choice
-    return {"type": "function", "name": choice.name} if isinstance(choice, NamedTool) else choice
+    given = {name: value for name, value in values.items() if value is not None}
+    for name in given:
+        if name in endpoint.omit:  # what was asked for is never left out in silence
+            setting = "max_tokens" if name == "max_output_tokens" else name
+            raise UnaskableError(f"{endpoint.name} has no setting {setting!r}; leave it out")
+    return given
 
 
 def _stop(body: Mapping[str, Any], calls: tuple[ToolCall, ...]) -> StopReason | None:
@@ -285,10 +305,15 @@ def _stop(body: Mapping[str, Any], calls: tuple[ToolCall, ...]) -> StopReason | 
     return "tool_calls" if calls else "stop"
 
 
-def _call(item: Mapping[str, Any], number: int) -> ToolCall:
-    return ToolCall(
-        said(item.get("call_id")) or f"call_{number}", said(item.get("name")), arguments_of(item.get("arguments"))
-    )
+def _calls(items: list[dict[str, Any]]) -> tuple[ToolCall, ...]:
+    """The calls of a reply; an id that is missing, or that another call has too, is made up."""
+    calls: dict[str, ToolCall] = {}
+    for number, item in enumerate(item for item in items if item.get("type") == "function_call"):
+        id_ = said(item.get("call_id"))
+        if not id_ or id_ in calls:
+            id_ = next(made for n in range(number, 2 * number + 1) if (made := f"call_{n}") not in calls)
+        calls[id_] = ToolCall(id_, said(item.get("name")), arguments_of(item.get("arguments")))
+    return tuple(calls.values())
 
 
 def _thought(item: Mapping[str, Any]) -> str:
