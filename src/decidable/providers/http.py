@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
@@ -70,8 +71,7 @@ class Transport:
         }
         self._given, self._given_async = client, async_client
         self._client: Any = client
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Any, AsyncGenerator[None, None]]]
-        self._clients = WeakKeyDictionary()
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, _OfLoop] = WeakKeyDictionary()
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -119,15 +119,17 @@ class Transport:
         self, call: HttpCall, deadline: float | None = None
     ) -> AsyncIterator[tuple[int, Mapping[str, str], AsyncIterator[bytes]]]:
         """`opened` without blocking the event loop."""
-        client = await self._async_client()
-        try:
-            response = await client.send(self._request(client, call, deadline), stream=True, follow_redirects=False)
-        except Exception as error:
-            self._raise_for(error, deadline)
-        try:
-            yield response.status_code, _lowered(response.headers), self._achunks(response, deadline)
-        finally:
-            await response.aclose()
+        client, gate = await self._async_client()
+        async with gate:
+            try:
+                request = self._request(client, call, deadline)
+                response = await client.send(request, stream=True, follow_redirects=False)
+            except Exception as error:
+                self._raise_for(error, deadline)
+            try:
+                yield response.status_code, _lowered(response.headers), self._achunks(response, deadline)
+            finally:
+                await response.aclose()
 
     def _request(self, client: Any, call: HttpCall, deadline: float | None) -> Any:
         headers = {**call.headers, **self._headers} if call.headers else self._headers
@@ -199,19 +201,17 @@ class Transport:
                     self._client = httpx.Client(**self._settings)
         return self._client
 
-    async def _async_client(self) -> Any:
+    async def _async_client(self) -> tuple[Any, AbstractAsyncContextManager[Any]]:
+        """The client for the running event loop, and the gate that holds back who would only wait in its pool."""
         if self._given_async is not None:
-            return self._given_async
+            return self._given_async, nullcontext()
         loop = asyncio.get_running_loop()
         held = self._clients.get(loop)
         if held is None:
             client = httpx.AsyncClient(**self._settings)
-            keeper = _closing_with_loop(client)
-            await anext(keeper)
-            held = self._clients.setdefault(loop, (client, keeper))
-            if held[0] is not client:  # pragma: no cover - another task of this loop was quicker
-                await keeper.aclose()
-        return held[0]
+            held = self._clients[loop] = _OfLoop(client, _closing_with_loop(client), asyncio.Semaphore(CONNECTIONS))
+            await anext(held.keeper)
+        return held.client, held.gate
 
     def close(self) -> None:
         """Close the sync client; async ones close with `aclose`, or with their event loop."""
@@ -224,7 +224,7 @@ class Transport:
         self.close()
         held = self._clients.pop(asyncio.get_running_loop(), None)
         if held is not None:
-            await held[1].aclose()
+            await held.keeper.aclose()
 
     # --- what went wrong ------------------------------------------------------------------------------------------
 
@@ -278,6 +278,22 @@ def _bare(error: Exception) -> Exception:
 
 def _lowered(headers: Any) -> Mapping[str, str]:
     return {name.lower(): value for name, value in headers.items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OfLoop:
+    """What belongs to one event loop.
+
+    Attributes:
+        client: Its client.
+        keeper: Closes the client when the loop ends.
+        gate: Lets in as many requests as there are connections. The pool would let the others wait too, but looks at
+            all of them whenever one ends.
+    """
+
+    client: httpx.AsyncClient
+    keeper: AsyncGenerator[None, None]
+    gate: asyncio.Semaphore
 
 
 async def _closing_with_loop(client: Any) -> AsyncGenerator[None, None]:
