@@ -138,7 +138,12 @@ def test_a_model_is_needed():
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"base_url": "ftp://x"}, "must begin with http"), ({"apikey": "x"}, "did you mean 'api_key'")],
+    [
+        ({"base_url": "ftp://x"}, "must begin with http"),
+        ({"apikey": "x"}, "did you mean 'api_key'"),
+        ({"timeout_s": "3"}, "a number of seconds above 0"),
+        ({"timeout_s": 0}, "a number of seconds above 0"),
+    ],
 )
 def test_wrong_settings(settings, message):
     with pytest.raises(SettingError, match=message):

@@ -187,7 +187,8 @@ def test_output_schema():
         },
         "strict": True,
     }
-    assert sent(ChatRequest(HELLO.messages, output_schema=LIST), PLAIN)["text"]["format"]["schema"] == LIST
+    plain = sent(ChatRequest(HELLO.messages, output_schema=LIST), PLAIN)["text"]["format"]
+    assert (plain["schema"], plain["strict"]) == (LIST, False)
     with pytest.raises(UnaskableError, match=r"output schema: at \$\.a, OpenAI's strict mode cannot express"):
         sent(ChatRequest(HELLO.messages, output_schema={"type": "object", "properties": {"a": {"type": "object"}}}))
 
@@ -328,6 +329,104 @@ def test_reasoning_that_is_only_a_reference_does_not_go_back(thought, goes_back)
     assert (reply.text, reply.echo is not None) == ("Yes.", goes_back)
     turn = sent(ChatRequest((Message("assistant", reply.text, echo=reply.echo),)))["input"]
     assert turn == (items if goes_back else [{"role": "assistant", "content": "Yes."}])
+
+
+def test_several_thoughts_are_parted_by_blank_lines():
+    thoughts = [{"type": "reasoning", "summary": [{"text": text}]} for text in ("One.", "", "Two.")]
+    assert said_by(*thoughts).reasoning == "One.\n\nTwo."
+
+
+@pytest.mark.parametrize(
+    ("body", "reason", "codes"),
+    [
+        ({"status": "failed", "error": None, "output": []}, "provider", ""),
+        ({"status": "completed", "error": {"code": "rate_limit_exceeded"}}, "rate_limit", " (rate_limit_exceeded)"),
+        ({"error": "maximum context length is 8192 tokens"}, "context", ""),
+        ({"error": {"type": "error", "code": "server_error"}}, "provider", " (server_error)"),
+        ({"error": ["odd"]}, "provider", ""),
+    ],
+)
+def test_failures_of_every_form_inside_an_answer(body, reason, codes):
+    with pytest.raises(LLMError) as caught:
+        codec().decode(HttpReply(200, {}, json.dumps(body).encode()), HELLO)
+    assert caught.value.reason == reason
+    assert str(caught.value).startswith(f"openai-responses reported a failure{codes}: ")
+
+
+def test_an_error_body_without_an_error_object():
+    error = codec().error(HttpReply(400, {}, b'{"error": null, "code": "invalid_prompt", "param": "input"}'))
+    assert error.reason is LLMErrorReason.POLICY
+    assert "(invalid_prompt), about input: " in str(error)
+
+
+def happened(*events: tuple[str, dict[str, Any]], typed: bool = True) -> tuple[list[Any], Reply]:
+    return streamed([(kind, json.dumps({"type": kind, **body} if typed else body)) for kind, body in events], {})
+
+
+THOUGHT = {"type": "reasoning", "content": [{"type": "reasoning_text", "text": "Count."}]}
+MESSAGE = {"type": "message", "content": [{"type": "output_text", "text": "Four."}]}
+ANSWERED = {"response": {"status": "completed", "output": [THOUGHT, MESSAGE]}}
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_open_reasoning_arrives_in_pieces_and_events_may_be_known_by_name_alone(typed):
+    deltas, reply = happened(
+        ("response.reasoning_text.delta", {"delta": "Cou"}),
+        ("response.reasoning_text.delta", {"delta": "nt."}),
+        ("response.output_text.delta", {"delta": "Four."}),
+        ("response.completed", ANSWERED),
+        typed=typed,
+    )
+    assert deltas == [ReasoningDelta("Cou"), ReasoningDelta("nt."), TextDelta("Four.")]
+    assert (reply.reasoning, reply.text) == ("Count.", "Four.")
+
+
+def test_items_are_put_in_order_where_the_last_event_leaves_them_out():
+    _, reply = happened(
+        ("response.output_item.done", {"output_index": 1, "item": MESSAGE}),
+        ("response.output_item.done", {"output_index": 0, "item": THOUGHT}),
+        ("response.completed", {"response": {"status": "completed"}}),
+    )
+    assert reply.echo == Echo("openai-responses", [THOUGHT, MESSAGE])
+
+
+def test_calls_without_a_place_are_told_apart():
+    call = {"type": "function_call", "name": "f", "arguments": ""}
+    events: list[tuple[str, dict[str, Any]]] = []
+    for id_ in ("a", "b"):
+        events += [
+            ("response.output_item.added", {"item": {**call, "call_id": id_}}),
+            ("response.function_call_arguments.delta", {"delta": ""}),
+            ("response.function_call_arguments.delta", {"delta": "{}"}),
+            ("response.output_item.done", {"item": {**call, "call_id": id_, "arguments": "{}"}}),
+        ]
+    deltas, reply = happened(*events, ("response.completed", {"response": {"status": "completed", "output": []}}))
+    assert deltas == [
+        ToolCallDelta(0, "", "a", "f"),
+        ToolCallDelta(0, "{}", "a", "f"),
+        ToolCallDelta(1, "", "b", "f"),
+        ToolCallDelta(1, "{}", "b", "f"),
+    ]
+    assert reply.tool_calls == (ToolCall("a", "f", {}), ToolCall("b", "f", {}))
+
+
+def test_a_cancelled_stream_has_no_reply():
+    with pytest.raises(LLMError, match="openai-responses answered without output"):
+        happened(("response.cancelled", {"response": {"status": "cancelled", "output": []}}))
+
+
+def test_a_failed_response_is_told_from_an_error_beside_none():
+    failed = {"response": {"status": "failed", "error": {"code": "invalid_prompt"}}, "error": {"code": "server_error"}}
+    with pytest.raises(LLMError, match=r"\(invalid_prompt\)"):
+        happened(("response.failed", failed))
+    with pytest.raises(LLMError, match=r"\(rate_limit_exceeded\)"):
+        streamed([("message", '{"error": {"code": "rate_limit_exceeded"}}')], {})
+
+
+def test_an_event_that_is_not_json_is_the_providers_failure():
+    with pytest.raises(LLMError, match="answered with 10 bytes that are not JSON") as caught:
+        streamed([("message", "secret \ud800")], {})
+    assert caught.value.reason is LLMErrorReason.PROVIDER
 
 
 def test_a_refusal_beside_a_text_keeps_the_text():

@@ -60,6 +60,8 @@ class Transport:
         self.base_url = base_url.rstrip("/")
         if not self.base_url.startswith(("http://", "https://")):
             raise SettingError(f"the base URL of {name!r} must begin with http:// or https://, not {base_url!r}")
+        if timeout_s is not None and (not isinstance(timeout_s, (int, float)) or not timeout_s > 0):
+            raise SettingError(f"timeout_s of {name!r} is a number of seconds above 0, or None, not {timeout_s!r}")
         self._headers = {"content-type": "application/json", "user-agent": "decidable", **headers}
         self._silence = READ_S if timeout_s is None else timeout_s
         self._timeout = httpx.Timeout(self._silence, connect=min(CONNECT_S, self._silence), pool=None)
