@@ -680,3 +680,57 @@ def test_bodies_that_are_no_answer(body):
         codec().decode(HttpReply(200, {}, body), HELLO)
     assert caught.value.reason is LLMErrorReason.PROVIDER
     assert codec().error(HttpReply(500, {}, body)).reason is LLMErrorReason.PROVIDER
+
+
+# --- what a model says while it works --------------------------------------------------------------------------------
+
+
+def with_commentary() -> dict[str, Any]:
+    """An answer in two phases."""
+    body = fixture("text")["body"]
+    aside = {**body["output"][0], "id": "msg_0", "phase": "commentary"}
+    aside["content"] = [{"type": "output_text", "text": "I will look it up.", "annotations": [], "logprobs": []}]
+    body["output"] = [aside, {**body["output"][0], "phase": "final_answer"}]
+    return body
+
+
+def test_commentary_is_no_part_of_the_answer_and_goes_back_with_it():
+    body = with_commentary()
+    made = codec().decode(HttpReply(200, {}, json.dumps(body).encode()), HELLO)
+    assert (made.text, made.reasoning) == ("In a peaceful grove, a unicorn slept.", "I will look it up.")
+    assert made.echo == Echo("openai-responses", body["output"])
+
+
+def test_commentary_streams_as_reasoning():
+    body = with_commentary()
+    events = [
+        ("response.output_item.added", {"output_index": 0, "item": {**body["output"][0], "content": []}}),
+        ("response.output_text.delta", {"output_index": 0, "delta": "I will look it up."}),
+        ("response.output_item.added", {"output_index": 1, "item": {**body["output"][1], "content": []}}),
+        ("response.output_text.delta", {"output_index": 1, "delta": "In a"}),
+        ("response.completed", {"response": body}),
+    ]
+    decoder = codec().decode_stream({}, HELLO)
+    deltas = [d for kind, more in events for d in decoder.feed(kind, json.dumps({"type": kind, **more}))]
+    assert deltas == [ReasoningDelta("I will look it up."), TextDelta("In a")]
+    assert decoder.finish().text == "In a peaceful grove, a unicorn slept."
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("bio_policy", "policy"),
+        ("misalignment_policy_violation", "policy"),
+        ("image_content_policy_violation", "policy"),
+        ("invalid_image_format", "invalid"),
+        ("image_file_too_large", "invalid"),
+        ("failed_to_download_image", "invalid"),
+        ("data_residency_mismatch", "invalid"),
+        ("vector_store_timeout", "provider"),
+    ],
+)
+def test_codes_of_failed_responses(code, reason):
+    body = {**fixture("failed")["body"], "error": {"code": code, "message": "..."}}
+    with pytest.raises(LLMError) as caught:
+        codec().decode(HttpReply(200, {}, json.dumps(body).encode()), HELLO)
+    assert caught.value.reason == reason

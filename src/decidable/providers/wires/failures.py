@@ -61,7 +61,6 @@ _CODES = {
     "request_too_large": LLMErrorReason.CONTEXT,
     "string_above_max_length": LLMErrorReason.CONTEXT,
     "content_filter": LLMErrorReason.POLICY,
-    "content_policy_violation": LLMErrorReason.POLICY,
     "responsibleaipolicyviolation": LLMErrorReason.POLICY,
     "invalid_prompt": LLMErrorReason.POLICY,
     "moderation": LLMErrorReason.POLICY,
@@ -87,6 +86,7 @@ _CODES = {
     "invalid_request_error": LLMErrorReason.INVALID,
     "not_found_error": LLMErrorReason.INVALID,
     "invalid_argument": LLMErrorReason.INVALID,
+    "data_residency_mismatch": LLMErrorReason.INVALID,
 }
 _FINAL_CODES = frozenset(
     {
@@ -155,7 +155,7 @@ _MEANING = {
 
 
 def _reason(status: int | None, trouble: Trouble) -> LLMErrorReason:
-    by_code = next((_CODES[c] for code in trouble.codes if (c := code.lower()) in _CODES), None)
+    by_code = next((r for code in trouble.codes if (r := _reason_of_code(code.lower())) is not None), None)
     if by_code in (LLMErrorReason.CONTEXT, LLMErrorReason.POLICY):
         return by_code
     refused = status in (400, 403, 413, 422) or (status is None and by_code in (None, LLMErrorReason.INVALID))
@@ -170,6 +170,15 @@ def _reason(status: int | None, trouble: Trouble) -> LLMErrorReason:
     if status >= 500:
         return LLMErrorReason.PROVIDER
     return _STATUS.get(status) or by_code or LLMErrorReason.INVALID
+
+
+def _reason_of_code(code: str) -> LLMErrorReason | None:
+    if code in _CODES:
+        return _CODES[code]
+    if code.endswith(("_policy", "_policy_violation")):
+        return LLMErrorReason.POLICY
+    # OpenAI has a dozen codes for an image that it cannot take, from invalid_image to image_file_too_large
+    return LLMErrorReason.INVALID if "image" in code.split("_") else None
 
 
 def _retryable(headers: Mapping[str, str], trouble: Trouble) -> bool | None:

@@ -173,7 +173,8 @@ class OpenAIResponses(BaseCodec):
         if not isinstance(body.get("output"), list) or status in ("cancelled", "queued", "in_progress"):
             raise without_reply(self.name, self.model, "output")
         items = objects_of(body["output"])
-        parts = [part for item in items if item.get("type") == "message" for part in objects_of(item.get("content"))]
+        said_last = [item for item in items if item.get("type") == "message" and not _is_aside(item)]
+        parts = [part for item in said_last for part in objects_of(item.get("content"))]
         text = "".join(said(part.get("text")) for part in parts if part.get("type") == "output_text")
         refused = "".join(said(part.get("refusal")) for part in parts if part.get("type") == "refusal")
         text, calls = self.restored(text, _calls(items), request)
@@ -191,12 +192,13 @@ class OpenAIResponses(BaseCodec):
         )
 
     def _echo(self, items: list[dict[str, Any]]) -> Echo | None:
-        """The items, where some hold reasoning: it only counts when it goes back with all that followed it.
+        """The items, where some hold what must go back: reasoning, with all that followed it; phases.
 
         Reasoning that holds neither its words nor them encrypted is a reference to what was not stored, and refused.
         """
         thoughts = [item for item in items if item.get("type") == "reasoning"]
-        if not thoughts or not all(item.get("encrypted_content") or item.get("content") for item in thoughts):
+        phases = any(item.get("phase") for item in items)
+        if not (thoughts or phases) or not all(i.get("encrypted_content") or i.get("content") for i in thoughts):
             return None
         return Echo(self.name, [{k: v for k, v in item.items() if v is not None} for item in items])
 
@@ -210,6 +212,7 @@ class ResponseStream:
         self._request = request
         self._calls = ToolCallAssembly()
         self._items: dict[int, Any] = {}
+        self._asides: set[Any] = set()
         self._response: dict[str, Any] | None = None
         self._spoke = False
 
@@ -225,11 +228,13 @@ class ResponseStream:
             raise self._codec.failed(chunk, self._headers)
         if kind in _ENDED:
             self._response = object_of(chunk.get("response"))
-        words = self._words(kind, said(chunk.get("delta")))
+        words = self._words(kind, said(chunk.get("delta")), chunk.get("output_index"))
         return self._called(kind, chunk) if words is None else words
 
-    def _words(self, kind: str, piece: str) -> list[Delta] | None:
+    def _words(self, kind: str, piece: str, place: Any) -> list[Delta] | None:
         """What an event adds to the text or the reasoning; None if it is about something else."""
+        if kind == "response.output_text.delta" and isinstance(place, int) and place in self._asides:
+            return [ReasoningDelta(piece)] if piece else []
         if kind == "response.output_text.delta":
             self._spoke = self._spoke or bool(piece)
             return [TextDelta(piece)] if piece else []
@@ -247,6 +252,8 @@ class ResponseStream:
             self._items[place] = item
         elif kind == "response.function_call_arguments.delta" and piece:
             return [self._calls.add(place, "", "", piece)]
+        elif kind == "response.output_item.added" and _is_aside(item):
+            self._asides.add(place)
         elif kind == "response.output_item.added" and item.get("type") == "function_call":
             id_, name, arguments = (said(item.get(key)) for key in ("call_id", "name", "arguments"))
             return [self._calls.add(place, id_, name, arguments)]
@@ -316,9 +323,14 @@ def _calls(items: list[dict[str, Any]]) -> tuple[ToolCall, ...]:
     return tuple(calls.values())
 
 
+def _is_aside(item: Mapping[str, Any]) -> bool:
+    """Whether a message is what a model says while it works, not its answer."""
+    return item.get("phase") == "commentary"
+
+
 def _thought(item: Mapping[str, Any]) -> str:
-    """The words of a reasoning item: the reasoning itself where it is given, else its summary."""
-    if item.get("type") != "reasoning":
+    """The words of a reasoning item: the reasoning itself where it is given, else its summary; or those of an aside."""
+    if item.get("type") != "reasoning" and not _is_aside(item):
         return ""
     words = [said(part.get("text")) for part in objects_of(item.get("content"))]
     return "".join(words) or "\n\n".join(said(part.get("text")) for part in objects_of(item.get("summary")))
