@@ -10,14 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from decidable.content import Content, MediaPart
-from decidable.errors import UnaskableError
 from decidable.messages import (
     ChatRequest,
     Echo,
     Message,
     NamedTool,
     Reply,
-    Sampling,
     ToolResult,
     Usage,
 )
@@ -32,6 +30,7 @@ from decidable.providers.wires.common import (
     object_of,
     parts_of,
     said,
+    sampled,
     text_only,
 )
 from decidable.providers.wires.dialects import ANTHROPIC
@@ -50,6 +49,14 @@ _MAX_TOKENS = 16_384
 """The wire wants a limit with each request, and what a model thinks counts towards it, so it must not be small. Every
 model since 4.5 writes 64,000 tokens or more (https://platform.claude.com/docs/en/about-claude/models/overview); more
 than 21,333 at once is what Anthropic's own clients leave to streams, as it may take over ten minutes."""
+
+_SETTINGS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "max_tokens": "max_tokens",
+    "stop": "stop_sequences",
+}
+"""Settings of a request to their fields; this wire has no others."""
 
 _STRICT_ROOM = (20, 24, 16)
 """Strict tools, optional keys, and unions that one request may hold:
@@ -90,7 +97,7 @@ class AnthropicMessages(BaseCodec):
             body["tools"] = self._tools(request)
             body["tool_choice"] = _tool_choice(request)
         if request.sampling is not None:
-            body.update(_sampled(request.sampling, self.name))
+            body.update(sampled(request.sampling, self.endpoint, _SETTINGS))
         if stream:
             body["stream"] = True
         return HttpCall("/messages", body_of(body, self.endpoint, self.extra), self.headers)
@@ -221,19 +228,6 @@ def trouble_of(body: Any) -> Trouble:
     details = object_of(error.get("details"))
     codes = (details.get("error_code"), error.get("type"))
     return Trouble(tuple(code for code in codes if isinstance(code, str)), said(error.get("message")))
-
-
-def _sampled(sampling: Sampling, name: str) -> dict[str, Any]:
-    for setting in ("seed", "top_logprobs"):
-        if getattr(sampling, setting) is not None:
-            raise UnaskableError(f"{name} has no setting {setting!r} on this wire; leave it out")
-    values = {
-        "max_tokens": sampling.max_tokens,
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "stop_sequences": list(sampling.stop) or None,
-    }
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def _tool_choice(request: ChatRequest) -> dict[str, Any]:

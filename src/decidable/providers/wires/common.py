@@ -10,7 +10,7 @@ from typing import Any
 
 from decidable.content import Content, MediaPart, TextPart
 from decidable.errors import UnaskableError
-from decidable.messages import ChatRequest, ToolCall
+from decidable.messages import ChatRequest, Sampling, ToolCall
 from decidable.providers.endpoint import Endpoint
 from decidable.schema.lowering import Dialect, Lowered, lower
 
@@ -18,6 +18,7 @@ __all__ = [
     "Lowerings",
     "arguments_of",
     "body_of",
+    "calls_of",
     "count",
     "data_url",
     "image_data",
@@ -27,6 +28,7 @@ __all__ = [
     "objects_of",
     "parts_of",
     "said",
+    "sampled",
     "text_only",
 ]
 
@@ -72,6 +74,41 @@ def arguments_of(text: Any) -> Mapping[str, Any] | str:
     except (ValueError, RecursionError):
         return text
     return value if isinstance(value, dict) else text
+
+
+def calls_of(found: Iterable[tuple[Any, Any, Any]]) -> tuple[ToolCall, ...]:
+    """Calls from their ids, names and arguments; an id that is missing, or that another call has too, is made up."""
+    calls: dict[str, ToolCall] = {}
+    for number, (given, name, arguments) in enumerate(found):
+        id_ = said(given)
+        if not id_ or id_ in calls:
+            id_ = next(made for n in range(number, 2 * number + 1) if (made := f"call_{n}") not in calls)
+        calls[id_] = ToolCall(id_, said(name), arguments_of(arguments))
+    return tuple(calls.values())
+
+
+def sampled(sampling: Sampling, endpoint: Endpoint, names: Mapping[str, str]) -> dict[str, Any]:
+    """The fields for the settings that are given; what was asked for is never left out in silence.
+
+    Args:
+        sampling: The settings.
+        endpoint: What it omits, it cannot be asked for.
+        names: Setting to the wire's field for it.
+
+    Raises:
+        UnaskableError: The wire, or the endpoint, has no such setting.
+    """
+    made: dict[str, Any] = {}
+    for setting in Sampling.__dataclass_fields__:
+        value = getattr(sampling, setting)
+        if value is None or value == ():
+            continue
+        if setting not in names:
+            raise UnaskableError(f"{endpoint.name} has no setting {setting!r} on this wire; leave it out")
+        if names[setting] in endpoint.omit:
+            raise UnaskableError(f"{endpoint.name} has no setting {setting!r}; leave it out")
+        made[names[setting]] = list(value) if isinstance(value, tuple) else value
+    return made
 
 
 def count(value: Any) -> int:

@@ -20,7 +20,6 @@ from decidable.messages import (
     Message,
     NamedTool,
     Reply,
-    Sampling,
     StopReason,
     Token,
     ToolResult,
@@ -38,6 +37,7 @@ from decidable.providers.wires.common import (
     object_of,
     parts_of,
     said,
+    sampled,
     text_only,
 )
 from decidable.providers.wires.dialects import GEMINI
@@ -52,6 +52,16 @@ from decidable.providers.wires.gemini_stream import (
 )
 
 __all__ = ["GeminiContent"]
+
+_SETTINGS = {
+    "temperature": "temperature",
+    "top_p": "topP",
+    "max_tokens": "maxOutputTokens",
+    "stop": "stopSequences",
+    "seed": "seed",
+    "top_logprobs": "logprobs",
+}
+"""Settings of a request to their fields."""
 
 _STOPS: dict[str, StopReason] = {
     "STOP": "stop",
@@ -184,7 +194,11 @@ class GeminiContent(BaseCodec):
         return {"name": tool.name, "description": tool.description, "parametersJsonSchema": schema}
 
     def _config(self, request: ChatRequest) -> dict[str, Any]:
-        config = _sampled(request.sampling) if request.sampling is not None else {}
+        config = {} if request.sampling is None else sampled(request.sampling, self.endpoint, _SETTINGS)
+        if "logprobs" in config:  # 0 of them are those of the reply's own tokens, which come with the switch alone
+            config = {**config, "responseLogprobs": True}
+            if not config["logprobs"]:
+                del config["logprobs"]
         if self.holds(request):
             config["responseMimeType"] = "application/json"
             config["responseJsonSchema"] = self.output_schema(request)
@@ -273,19 +287,6 @@ def _calling(request: ChatRequest) -> dict[str, Any]:
     if isinstance(choice, NamedTool):
         return {"mode": "ANY", "allowedFunctionNames": [choice.name]}
     return {"mode": {"auto": "AUTO", "required": "ANY", "none": "NONE"}[choice]}
-
-
-def _sampled(sampling: Sampling) -> dict[str, Any]:
-    values = {
-        "temperature": sampling.temperature,
-        "topP": sampling.top_p,
-        "maxOutputTokens": sampling.max_tokens,
-        "stopSequences": list(sampling.stop) or None,
-        "seed": sampling.seed,
-        "responseLogprobs": True if sampling.top_logprobs is not None else None,
-        "logprobs": sampling.top_logprobs or None,  # 0: those of the reply's own tokens, which come anyway
-    }
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:

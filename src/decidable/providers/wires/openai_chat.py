@@ -10,26 +10,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from decidable.content import Content, MediaPart
-from decidable.errors import UnaskableError
 from decidable.messages import (
     ChatRequest,
     Echo,
     Message,
     NamedTool,
     Reply,
-    Sampling,
     StopReason,
     Token,
-    ToolCall,
     ToolSpec,
     Usage,
 )
-from decidable.providers.endpoint import Endpoint
 from decidable.providers.wires.base import BaseCodec
 from decidable.providers.wires.codec import HttpCall
 from decidable.providers.wires.common import (
-    arguments_of,
     body_of,
+    calls_of,
     count,
     data_url,
     list_of,
@@ -38,6 +34,7 @@ from decidable.providers.wires.common import (
     objects_of,
     parts_of,
     said,
+    sampled,
     text_only,
 )
 from decidable.providers.wires.dialects import OPENAI_STRICT
@@ -45,6 +42,16 @@ from decidable.providers.wires.failures import Trouble, without_reply
 from decidable.providers.wires.openai_chat_stream import ChatStream, tells_failure, words_of
 
 __all__ = ["OpenAIChat"]
+
+_SETTINGS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "max_tokens": "max_completion_tokens",
+    "stop": "stop",
+    "seed": "seed",
+    "top_logprobs": "top_logprobs",
+}
+"""Settings of a request to their fields; an endpoint may rename them."""
 
 _STOPS: dict[str, StopReason] = {
     "stop": "stop",
@@ -80,7 +87,9 @@ class OpenAIChat(BaseCodec):
         if request.effort is not None:
             body["reasoning_effort"] = request.effort
         if request.sampling is not None:
-            body.update(_sampled(request.sampling, self.endpoint))
+            body.update(sampled(request.sampling, self.endpoint, _SETTINGS))
+            if request.sampling.top_logprobs is not None:
+                body["logprobs"] = True
         if stream:
             body["stream"] = True
             body["stream_options"] = {"include_usage": True}
@@ -157,7 +166,7 @@ class OpenAIChat(BaseCodec):
         stop = _STOPS.get(said(choice.get("finish_reason")))
         if refused := said(message.get("refusal")):
             text, stop = text or refused, "refusal"
-        text, calls = self.restored(text, _calls(message), request)
+        text, calls = self.restored(text, calls_of(map(_called, objects_of(message.get("tool_calls")))), request)
         usage = body.get("usage")
         return Reply(
             text,
@@ -226,38 +235,13 @@ _NUMBERS = {
 """A status that stands in the body, as its code."""
 
 
-def _sampled(sampling: Sampling, endpoint: Endpoint) -> dict[str, Any]:
-    values = {
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "max_completion_tokens": sampling.max_tokens,
-        "stop": list(sampling.stop) or None,
-        "seed": sampling.seed,
-        "top_logprobs": sampling.top_logprobs,
-        "logprobs": True if sampling.top_logprobs is not None else None,
-    }
-    given = {name: value for name, value in values.items() if value is not None}
-    for name in given:
-        if name in endpoint.omit:  # what was asked for is never left out in silence
-            setting = "max_tokens" if name == "max_completion_tokens" else name
-            raise UnaskableError(f"{endpoint.name} has no setting {setting!r}; leave it out")
-    return given
-
-
 def _text(arguments: Mapping[str, Any] | str) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
-def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """The calls of a message; an id that is missing, or that another call has too, is made up."""
-    calls: dict[str, ToolCall] = {}
-    for number, call in enumerate(objects_of(message.get("tool_calls"))):
-        function = object_of(call.get("function"))
-        id_ = said(call.get("id"))
-        if not id_ or id_ in calls:
-            id_ = next(made for n in range(number, 2 * number + 1) if (made := f"call_{n}") not in calls)
-        calls[id_] = ToolCall(id_, said(function.get("name")), arguments_of(function.get("arguments")))
-    return tuple(calls.values())
+def _called(call: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    function = object_of(call.get("function"))
+    return call.get("id"), function.get("name"), function.get("arguments")
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:

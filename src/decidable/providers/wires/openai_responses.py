@@ -6,19 +6,17 @@ https://platform.openai.com/docs/api-reference/responses
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from decidable.content import Content, MediaPart
 from decidable.deltas import Delta, ReasoningDelta, TextDelta
-from decidable.errors import UnaskableError
 from decidable.messages import (
     ChatRequest,
     Echo,
     Message,
     NamedTool,
     Reply,
-    Sampling,
     StopReason,
     Token,
     ToolCall,
@@ -26,12 +24,11 @@ from decidable.messages import (
     ToolSpec,
     Usage,
 )
-from decidable.providers.endpoint import Endpoint
 from decidable.providers.wires.base import BaseCodec
 from decidable.providers.wires.codec import HttpCall, json_of
 from decidable.providers.wires.common import (
-    arguments_of,
     body_of,
+    calls_of,
     count,
     data_url,
     logprob_of,
@@ -39,6 +36,7 @@ from decidable.providers.wires.common import (
     objects_of,
     parts_of,
     said,
+    sampled,
     text_only,
 )
 from decidable.providers.wires.dialects import OPENAI_STRICT
@@ -46,6 +44,14 @@ from decidable.providers.wires.failures import Trouble, broken_off, without_repl
 from decidable.providers.wires.tool_deltas import ToolCallAssembly
 
 __all__ = ["OpenAIResponses"]
+
+_SETTINGS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "max_tokens": "max_output_tokens",
+    "top_logprobs": "top_logprobs",
+}
+"""Settings of a request to their fields; this wire has no others."""
 
 _CUT_SHORT: dict[str, StopReason] = {
     "max_output_tokens": "length",
@@ -86,7 +92,7 @@ class OpenAIResponses(BaseCodec):
             body["reasoning"] = {"effort": request.effort}
             included.append("reasoning.encrypted_content")  # refused for models that do not reason, so only here
         if request.sampling is not None:
-            body.update(_sampled(request.sampling, self.endpoint))
+            body.update(sampled(request.sampling, self.endpoint, _SETTINGS))
             if request.sampling.top_logprobs is not None:
                 included.append("message.output_text.logprobs")
         if included:
@@ -177,7 +183,7 @@ class OpenAIResponses(BaseCodec):
         parts = [part for item in said_last for part in objects_of(item.get("content"))]
         text = "".join(said(part.get("text")) for part in parts if part.get("type") == "output_text")
         refused = "".join(said(part.get("refusal")) for part in parts if part.get("type") == "refusal")
-        text, calls = self.restored(text, _calls(items), request)
+        text, calls = self.restored(text, calls_of(_called(items)), request)
         usage = body.get("usage")
         return Reply(
             text or refused,
@@ -286,24 +292,6 @@ def trouble_of(body: Any) -> Trouble:
     )
 
 
-def _sampled(sampling: Sampling, endpoint: Endpoint) -> dict[str, Any]:
-    for setting, wanted in (("seed", sampling.seed is not None), ("stop", bool(sampling.stop))):
-        if wanted:
-            raise UnaskableError(f"{endpoint.name} has no setting {setting!r} on this wire; leave it out")
-    values = {
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "max_output_tokens": sampling.max_tokens,
-        "top_logprobs": sampling.top_logprobs,
-    }
-    given = {name: value for name, value in values.items() if value is not None}
-    for name in given:
-        if name in endpoint.omit:  # what was asked for is never left out in silence
-            setting = "max_tokens" if name == "max_output_tokens" else name
-            raise UnaskableError(f"{endpoint.name} has no setting {setting!r}; leave it out")
-    return given
-
-
 def _stop(body: Mapping[str, Any], calls: tuple[ToolCall, ...]) -> StopReason | None:
     if body.get("status") == "incomplete":
         return _CUT_SHORT.get(said(object_of(body.get("incomplete_details")).get("reason")))
@@ -312,15 +300,10 @@ def _stop(body: Mapping[str, Any], calls: tuple[ToolCall, ...]) -> StopReason | 
     return "tool_calls" if calls else "stop"
 
 
-def _calls(items: list[dict[str, Any]]) -> tuple[ToolCall, ...]:
-    """The calls of a reply; an id that is missing, or that another call has too, is made up."""
-    calls: dict[str, ToolCall] = {}
-    for number, item in enumerate(item for item in items if item.get("type") == "function_call"):
-        id_ = said(item.get("call_id"))
-        if not id_ or id_ in calls:
-            id_ = next(made for n in range(number, 2 * number + 1) if (made := f"call_{n}") not in calls)
-        calls[id_] = ToolCall(id_, said(item.get("name")), arguments_of(item.get("arguments")))
-    return tuple(calls.values())
+def _called(items: list[dict[str, Any]]) -> Iterator[tuple[Any, Any, Any]]:
+    for item in items:
+        if item.get("type") == "function_call":
+            yield item.get("call_id"), item.get("name"), item.get("arguments")
 
 
 def _is_aside(item: Mapping[str, Any]) -> bool:
