@@ -278,3 +278,107 @@ def _without_null_optionals(value, made):
             if v is not None or k in made["required"]
         }
     return [_without_null_optionals(v, made["items"]) for v in value] if isinstance(value, list) else value
+
+
+# --- unions: the way back knows which variant a value is of -----------------------------------------------------------
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"] = "cat"
+    lives: int = 9
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"] = "dog"
+    name: str = "Rex"
+    lives: int | None = 1
+
+
+class Neg(BaseModel):
+    op: Literal["neg"]
+    of: Neg | Num
+    note: str = ""
+
+
+class Num(BaseModel):
+    op: Literal["num"]
+    value: int
+    note: str | None = None
+
+
+class Short(BaseModel):
+    x: int
+    y: int = 3
+
+
+class Long(BaseModel):
+    x: int
+    y: int | None = None
+    z: int = 1
+
+
+@pytest.mark.parametrize(
+    ("annotation", "said", "meant"),
+    [
+        (Cat | Dog, {"kind": "dog", "name": "Bo", "lives": None}, Dog(name="Bo", lives=None)),
+        (Cat | Dog, {"kind": "dog", "name": None, "lives": 3}, Dog(lives=3)),
+        (Cat | Dog, {"kind": "cat", "lives": None}, Cat()),
+        (Neg | Num, {"op": "neg", "of": {"op": "num", "value": 1, "note": None}, "note": None},
+         Neg(op="neg", of=Num(op="num", value=1))),
+        (Short | Long, {"x": 1, "y": None, "z": None}, Long(x=1)),
+        (Short | Long, {"x": 1, "y": None}, Short(x=1)),
+        (list[Short] | list[Long], [{"x": 1, "y": None, "z": 2}], [Long(x=1, z=2)]),
+        (Literal["a"] | Short | None, {"x": 1, "y": None}, Short(x=1)),
+        (Literal["a"] | Short | None, "a", "a"),
+        (Literal["a"] | Short | None, None, None),
+        (Short | str, "text", "text"),
+    ],
+)  # fmt: skip
+def test_unions_come_back_through_the_variant_that_was_meant(annotation, said, meant):
+    lowered = lower(schema(annotation), OPENAI_STRICT)
+    wrapped = {"value": said} if "value" in lowered.schema["properties"] else said
+    back = lowered.restore(wrapped) if lowered.restore is not None else wrapped
+    assert TypeAdapter(annotation).validate_python(back) == meant
+
+
+def test_a_tag_with_a_default_stays_required_since_it_tells_the_variants_apart():
+    lowered = lower(schema(Cat), OPENAI_STRICT).schema
+    assert lowered["properties"]["kind"] == {"type": "string", "const": "cat"}
+    assert lowered["required"] == ["kind", "lives"]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        {"properties": {"a": {"type": "string"}}, "anyOf": [{"type": "object", "properties": {}}]},
+        {"properties": {"a": {"type": "string"}}, "allOf": [{"type": "object", "properties": {}}]},
+        {"$ref": "#/$defs/A", "properties": {}, "$defs": {"A": {"type": "object", "properties": {}}}},
+        {"$ref": 5},
+        {"anyOf": 5},
+        {"allOf": [5]},
+        {"type": "object", "properties": []},
+        {"type": "object", "properties": {"a": 5}},
+        {"$ref": "#/nowhere"},
+    ],
+)
+@pytest.mark.parametrize("dialect", ALL, ids=lambda d: d.name)
+def test_what_would_be_lost_or_is_no_schema_is_refused(made, dialect):
+    with pytest.raises(UnaskableError, match=r"schema: at \$"):
+        lower(made, dialect)
+
+
+def test_two_places_may_hold_definitions_of_one_name():
+    def node(kind: str, place: str) -> dict[str, Any]:
+        inner = {"anyOf": [{"$ref": f"#/{place}/N"}, {"type": "null"}]}
+        return {"type": "object", "properties": {"v": {"type": kind}, "n": inner}, "required": ["v", "n"]}
+
+    made = {
+        "type": "object",
+        "properties": {"p": {"$ref": "#/$defs/N"}, "q": {"$ref": "#/definitions/N"}},
+        "required": ["p", "q"],
+        "$defs": {"N": node("string", "$defs")},
+        "definitions": {"N": node("integer", "definitions")},
+    }
+    sent = lower(made, OPENAI_STRICT).schema
+    kinds = [sent["$defs"][sent["properties"][k]["$ref"].rsplit("/", 1)[-1]]["properties"]["v"] for k in "pq"]
+    assert kinds == [{"type": "string"}, {"type": "integer"}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -256,6 +257,16 @@ def test_an_abandoned_stream_closes_its_nodes():
         next(events)
     assert [(n.kind, n.status) for n in nodes.nodes] == [("decision", "cancelled"), ("model_call", "cancelled")]
     assert all(n.duration_s is not None for n in nodes.nodes)
+
+
+def test_a_stream_that_is_dropped_leaves_nothing_in_the_context():
+    with trace() as nodes, scripted(pick("wait"), chunks=1, timeout_s=60) as rt:
+        outside = current_scope()
+        for _ in rt.stream("Next?", choices=MENU):
+            break
+        gc.collect()
+        assert current_scope() is outside
+    assert [n.status for n in nodes.nodes] == ["cancelled", "cancelled"]
 
 
 def test_two_streams_at_once_do_not_mix():

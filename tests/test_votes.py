@@ -80,17 +80,42 @@ def test_each_sample_asks_again_on_its_own_and_invalid_ones_do_not_count(both):
 
 
 def test_paid_samples_are_not_lost_with_one_that_failed():
-    with scripted(pick("a"), LLMError("down", reason="auth"), pick("a")) as rt:
-        made = decision.decide("Next?", ABC, runtime=rt, samples=3)
-    assert (made.option, made.probability, made.votes.invalid) == ("a", 1.0, 1)
+    with scripted(pick("a"), pick("a"), LLMError("down", reason="auth")) as rt:
+        made = decision.decide("Next?", ABC, runtime=rt, samples=20)
+    assert (made.option, made.probability, made.votes.invalid, made.requests) == ("a", 1.0, 18, 2)
+
+
+def test_once_the_provider_failed_no_other_sample_is_begun(both):
+    asked = []
+
+    def down(request):
+        asked.append(request)
+        raise LLMError("busy", reason="rate_limit")
+
+    from decidable.flow.drivers import Host
+
+    async def no_sleep(seconds):
+        pass
+
+    host = Host(sleep=lambda seconds: None, sleep_async=no_sleep)
+    rt = scripted(*[down] * 200, max_retries=2, host=host)
+    with pytest.raises(LLMError, match="busy"):
+        both.make("Next?", ABC, runtime=rt, samples=40)
+    assert len(asked) == 3  # one sample's request and its two retries
+
+
+def test_each_sample_has_a_seed_of_its_own(both):
+    with scripted(*[pick("a")] * 3, sampling={"seed": 7}) as rt:
+        both.make("Next?", ABC, runtime=rt, samples=3)
+    assert sorted(seen.request.sampling.seed for seen in rt.requests) == [7, 8, 9]
 
 
 def test_when_no_sample_holds_the_models_failure_is_raised_before_the_connections(both):
-    with scripted(LLMError("down", reason="auth"), "no", "no") as rt, pytest.raises(DecisionError) as caught:
+    with scripted("no", "no", LLMError("down", reason="auth")) as rt, pytest.raises(DecisionError) as caught:
         both.make("Next?", ABC, runtime=rt, samples=2)
     assert caught.value.__notes__ == ["none of 2 samples made a valid pick"]
-    with scripted(LLMError("down", reason="auth"), LLMError("gone", reason="auth")) as rt, pytest.raises(LLMError):
-        both.make("Next?", ABC, runtime=rt, samples=2)
+    with scripted(LLMError("down", reason="auth")) as rt, pytest.raises(LLMError, match="down"):
+        both.make("Next?", ABC, runtime=rt, samples=1, shuffle=True)
 
 
 def test_a_mistake_in_the_program_is_no_vote(both):
@@ -274,13 +299,13 @@ def test_the_shares_are_the_counts(cast):
 # --- letters ----------------------------------------------------------------------------------------------------------
 
 
-def letters(*places: dict[str, float], text: str = "A"):
+def letters(*places: dict[str, float], text: str = ""):
     """A reply whose tokens have these probabilities."""
     tokens = []
     for place in places:
         top = tuple((token, math.log(p)) for token, p in place.items())
         tokens.append(Token(top[0][0], top[0][1], top))
-    return Reply(text, "length", tokens=tuple(tokens))
+    return Reply(text or "".join(token.text for token in tokens), "length", tokens=tuple(tokens))
 
 
 def test_the_log_probabilities_of_the_letters_are_those_of_the_options(both):
@@ -333,6 +358,31 @@ def test_where_none_are_given_there_is_a_pick_and_no_made_up_number():
     assert (made.option, made.probabilities, made.origin) == ("b", None, "none")
     made = decision.decide("Next?", ABC, runtime=scripted("B", letters({"A": 1.0}), "B"), logprobs=True, samples=3)
     assert (made.option, made.origin) == ("b", "votes")
+
+
+@pytest.mark.parametrize(
+    ("reply", "option"),
+    [
+        (Reply("I would pick C", "length", tokens=(Token("I", -0.1, (("I", -0.1), ("C", -3.0))),)), None),
+        (Reply("A good choice is C", "length", tokens=(Token("A", -0.1, (("A", -0.1), ("C", -3.0))),)), None),
+        (Reply("B) b", "length", tokens=(Token("B", -0.1, (("B", -0.1), ("C", -3.0))),)), "b"),
+        (Reply("**C**", "stop", tokens=(Token("**", -0.1, (("**", -0.1),)), Token("C", -0.1, (("C", -0.1),)))), "c"),
+        (Reply("B", "stop", tokens=(Token("B", -0.1, (("B", math.nan), ("C", math.nan))),)), None),
+    ],
+)
+def test_a_letter_that_is_a_word_is_no_pick(reply, option):
+    menu = {letter: letter for letter in "abcdefghij"}
+    if option is not None:
+        assert decision.make("Next?", menu, runtime=scripted(reply), logprobs=True, max_retries=0) == option
+        return
+    with pytest.raises(DecisionError, match="no letter of an option"):
+        decision.make("Next?", menu, runtime=scripted(reply), logprobs=True, max_retries=0)
+
+
+def test_a_token_without_alternatives_is_no_distribution():
+    reply = Reply("B", "stop", tokens=(Token("B", -0.6),))
+    made = decision.decide("Next?", ABC, runtime=scripted(reply), logprobs=True)
+    assert (made.option, made.probabilities, made.origin) == ("b", None, "none")
 
 
 def test_samples_of_letters_are_averaged_over_orders(both):

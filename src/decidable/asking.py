@@ -54,6 +54,12 @@ class Manner:
     seed: int | None = None
     logprobs: bool = False
 
+    def sample(self, number: int) -> Manner:
+        """The manner of one of several samples: with a seed, each has its own, else all would be the same."""
+        if self.sampling is None or self.sampling.seed is None or not number:
+            return self
+        return replace(self, sampling=replace(self.sampling, seed=self.sampling.seed + number))
+
     def request(self) -> ChatRequest:
         """The request without its messages."""
         return ChatRequest((), self.system, self.model, None, self.effort, sampling=self.sampling)
@@ -144,20 +150,20 @@ def _sampled(menu: Menu, content: Content, manner: Manner, call: Call) -> Flow[P
         )
     menus = orders(menu, manner.samples, manner.seed)
 
-    def labelled(shown: Menu) -> Flow[Ballot]:
-        asker = LabelAsker(shown, content, max_retries=manner.max_retries, base=manner.request(), top=top)
-        return label_ballot(call, asker)
+    def labelled(shown: Menu, number: int) -> Flow[Ballot]:
+        base = manner.sample(number).request()
+        return label_ballot(call, LabelAsker(shown, content, max_retries=manner.max_retries, base=base, top=top))
 
-    def plain(shown: Menu) -> Flow[Ballot]:
-        return _plain_ballot(call, _asker(shown, content, manner, provider))
+    def plain(shown: Menu, number: int) -> Flow[Ballot]:
+        return _plain_ballot(call, _asker(shown, content, manner.sample(number), provider))
 
     def complete(ballot: Ballot) -> Flow[tuple[Choice, tuple[Attempt, ...]]]:
-        own = Menu((menu.index[ballot.option],))
-        return _completed(call, own, _asker(own, content, manner, provider))
+        return _completed(call, Menu((menu.index[ballot.option],)), content, manner)
 
+    # What cannot be asked is refused now: the flows find out only when they run.
     if manner.logprobs:
-        LabelAsker(menu, content, max_retries=0, base=manner.request(), top=top)  # refuses what cannot be asked
-    else:
+        LabelAsker(menu, content, max_retries=0, base=manner.request(), top=top)
+    if not manner.logprobs or any(option.fields for option in menu.options):
         _asker(menu, content, manner, provider)
     return vote(call, menus, labelled if manner.logprobs else plain, complete, shuffled=manner.seed is not None)
 
@@ -169,14 +175,14 @@ def _plain_ballot(call: Call, asker: Asker[Choice]) -> Flow[Any]:
     return Ballot(choice.option.name, reply, attempts, choice)
 
 
-def _completed(call: Call, own: Menu, asker: Asker[Choice]) -> Flow[tuple[Choice, tuple[Attempt, ...]]]:
+def _completed(call: Call, own: Menu, content: Content, manner: Manner) -> Flow[tuple[Choice, tuple[Attempt, ...]]]:
     """The arguments of the only option on a menu; without any to fill, nothing is asked."""
     option = own.options[0]
     if not option.fields:
         held = bind(Pick(option.name, {}), own)
         if isinstance(held, Choice):
             return held, ()
-    choice, _, attempts = yield from until_valid(call, asker)
+    choice, _, attempts = yield from until_valid(call, _asker(own, content, manner, call.provider))
     return choice, attempts
 
 

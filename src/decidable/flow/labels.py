@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from string import ascii_uppercase
@@ -25,6 +26,8 @@ __all__ = ["LabelAsker", "label_ballot"]
 _ROOM = 16
 """Tokens for an answer of one letter: what some wires allow at least, and enough for a space or a bracket before it."""
 _AROUND = " \t\r\n*_`\"'()[].:"
+_LETTER = re.compile(r"[\s*_`\"'(\[]{0,8}([A-Z])(?:\s*\Z|[)\].:,;*_`\"'\n-])")
+"""A reply that is a letter, alone or as one stands before an option."""
 _LEAST = 0.5
 """Share of the probability that must be on letters; below, the model was saying something else."""
 
@@ -69,13 +72,15 @@ class LabelAsker:
         """The likeliest option, and the probability of each; None for these when the provider gave no tokens."""
         if reply.stop in ("refusal", "content_filter"):
             return declined(reply.text)
-        if reply.tokens is None:
-            name = self.names.get(reply.text.strip(_AROUND))
+        place = next((token for token in reply.tokens or () if token.text.strip(_AROUND)), None)
+        said = _LETTER.match(reply.text)
+        if place is None or not place.top:  # no distribution was given, and none is made up
+            name = self.names.get(said[1]) if said is not None else None
             return (name, None) if name is not None else self._no_letter(reply)
-        place = next((token for token in reply.tokens if token.text.strip(_AROUND)), None)
-        shares = self._shares(place) if place is not None else {}
+        shares = self._shares(place)
         total = sum(shares.values())
-        if total < _LEAST:
+        chosen = place.text.strip(_AROUND)  # "I would say", "A good one": a letter that begins a sentence is a word
+        if total < _LEAST or (chosen in self.names and (said is None or said[1] != chosen)):
             return self._no_letter(reply)
         probabilities = {name: shares.get(letter, 0.0) / total for letter, name in self.names.items()}
         return max(probabilities, key=probabilities.__getitem__), probabilities
@@ -83,7 +88,7 @@ class LabelAsker:
     def _shares(self, place: Token) -> dict[str, float]:
         """The probability of each letter at a place, several spellings of it together."""
         shares: dict[str, float] = {}
-        for text, logprob in place.top or ((place.text, place.logprob),):
+        for text, logprob in place.top:
             letter = text.strip(_AROUND)
             if letter in self.names:
                 shares[letter] = shares.get(letter, 0.0) + math.exp(min(logprob, 0.0))

@@ -191,6 +191,11 @@ class Stream(_Watched[R]):
         with self._inside():
             self._events.close()
 
+    def __del__(self) -> None:
+        """Let no scope of an abandoned call get into the context around: a generator ends wherever it is dropped."""
+        if hasattr(self, "_events"):
+            self.close()
+
     def __enter__(self) -> Self:
         return self
 

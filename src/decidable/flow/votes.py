@@ -64,7 +64,7 @@ def orders(menu: Menu, samples: int, seed: int | None) -> list[Menu]:
 def vote(
     call: Call,
     menus: Sequence[Menu],
-    ballot: Callable[[Menu], Flow[Ballot]],
+    ballot: Callable[[Menu, int], Flow[Ballot]],
     complete: Callable[[Ballot], Flow[tuple[Choice, tuple[Attempt, ...]]]],
     *,
     shuffled: bool,
@@ -72,12 +72,12 @@ def vote(
     """The choice that most samples make; of their arguments, those that most of them give.
 
     A tie goes to the option that was voted for first. Samples without a valid pick do not count, and are kept on the
-    record.
+    record. Once the provider has failed for one, no other is begun; those that were paid for count.
 
     Args:
         call: What is spent is counted here.
         menus: The menu of each sample.
-        ballot: Makes the flow of one sample.
+        ballot: Makes the flow of one sample, of a menu and the sample's number.
         complete: Makes the flow that asks for the arguments of a ballot without a choice.
         shuffled: Whether the menus differ in order.
 
@@ -85,7 +85,9 @@ def vote(
         DecisionError: No sample made a valid pick.
         LLMError: The provider failed for every sample.
     """
-    outcomes: list[tuple[Any, Any]] = yield RunAll([ballot(menu) for menu in menus], AT_ONCE)
+    failed: list[LLMError] = []
+    flows = [_unless_failed(failed, ballot(menu, number)) for number, menu in enumerate(menus)]
+    outcomes: list[tuple[Any, Any]] = yield RunAll(flows, AT_ONCE)
     cast: list[Ballot] = []
     votes: list[Vote] = []
     for (found, error), menu in zip(outcomes, menus, strict=True):
@@ -113,6 +115,17 @@ def vote(
         choice = replace(choice, probabilities=shares, origin=origin)
     samples = Votes(tuple(votes), shuffled) if len(votes) > 1 or shuffled else None
     return Picked(choice, mine.reply, attempts, (call,), samples)
+
+
+def _unless_failed(failed: list[LLMError], ballot: Flow[Ballot]) -> Flow[Ballot]:
+    """`ballot`; once the provider has failed for another one, after its retries, none is begun any more."""
+    if failed:
+        raise failed[0]
+    try:
+        return (yield from ballot)
+    except LLMError as error:
+        failed.append(error)
+        raise
 
 
 def _shares(cast: Sequence[Ballot], menu: Menu, measured: bool) -> dict[str, float]:

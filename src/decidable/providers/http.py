@@ -9,7 +9,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NoReturn
-from weakref import WeakKeyDictionary
 
 import httpx
 
@@ -23,7 +22,7 @@ CONNECT_S = 10.0
 READ_S = 600.0
 """Most seconds of silence: a model that reasons says nothing for minutes."""
 CONNECTIONS = 100
-"""Connections of one client, all kept for the next request; what comes on top waits for one."""
+"""Connections that are kept for the next request; and whole requests under way at once on one event loop."""
 LONGEST_BODY = 64 * 1024 * 1024
 LONGEST_ERROR = 64 * 1024
 """Bytes of an answer that are read; no wire's reply comes near them."""
@@ -68,12 +67,12 @@ class Transport:
         self._settings: dict[str, Any] = {
             "proxy": proxy,
             "timeout": self._timeout,
-            "limits": httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
+            "limits": httpx.Limits(max_connections=None, max_keepalive_connections=CONNECTIONS),
             "follow_redirects": False,
         }
         self._given, self._given_async = client, async_client
         self._client: Any = client
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, _OfLoop] = WeakKeyDictionary()
+        self._clients: dict[asyncio.AbstractEventLoop, _OfLoop] = {}
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -96,7 +95,7 @@ class Transport:
 
     async def asend(self, call: HttpCall, deadline: float | None = None) -> HttpReply:
         """`send` without blocking the event loop; who awaits it keeps the deadline."""
-        async with self.aopened(call, deadline) as (status, headers, chunks):
+        async with await self._gate(), self.aopened(call, deadline) as (status, headers, chunks):
             return HttpReply(status, headers, await self.agathered(status, chunks))
 
     # --- answers as they arrive -----------------------------------------------------------------------------------
@@ -121,17 +120,16 @@ class Transport:
         self, call: HttpCall, deadline: float | None = None
     ) -> AsyncIterator[tuple[int, Mapping[str, str], AsyncIterator[bytes]]]:
         """`opened` without blocking the event loop."""
-        client, gate = await self._async_client()
-        async with gate:
-            try:
-                request = self._request(client, call, deadline)
-                response = await client.send(request, stream=True, follow_redirects=False)
-            except Exception as error:
-                self._raise_for(error, deadline)
-            try:
-                yield response.status_code, _lowered(response.headers), self._achunks(response, deadline)
-            finally:
-                await response.aclose()
+        client = self._given_async if self._given_async is not None else (await self._of_loop()).client
+        try:
+            request = self._request(client, call, deadline)
+            response = await client.send(request, stream=True, follow_redirects=False)
+        except Exception as error:
+            self._raise_for(error, deadline)
+        try:
+            yield response.status_code, _lowered(response.headers), self._achunks(response, deadline)
+        finally:
+            await response.aclose()
 
     def _request(self, client: Any, call: HttpCall, deadline: float | None) -> Any:
         headers = {**call.headers, **self._headers} if call.headers else self._headers
@@ -203,17 +201,25 @@ class Transport:
                     self._client = httpx.Client(**self._settings)
         return self._client
 
-    async def _async_client(self) -> tuple[Any, AbstractAsyncContextManager[Any]]:
-        """The client for the running event loop, and the gate that holds back who would only wait in its pool."""
-        if self._given_async is not None:
-            return self._given_async, nullcontext()
+    async def _of_loop(self) -> _OfLoop:
+        """What belongs to the running event loop."""
         loop = asyncio.get_running_loop()
         held = self._clients.get(loop)
         if held is None:
+            for ended in [other for other in self._clients if other.is_closed()]:  # by hand, without ending generators
+                del self._clients[ended]
             client = httpx.AsyncClient(**self._settings)
-            held = self._clients[loop] = _OfLoop(client, _closing_with_loop(client), asyncio.Semaphore(CONNECTIONS))
-            await anext(held.keeper)
-        return held.client, held.gate
+            keeper = _closing_with_loop(client, lambda: self._clients.pop(loop, None))
+            held = self._clients[loop] = _OfLoop(client, keeper, asyncio.Semaphore(CONNECTIONS))
+            await anext(keeper)
+        return held
+
+    async def _gate(self) -> AbstractAsyncContextManager[Any]:
+        """Holds whole requests back before there are too many; a client of the caller's has its own limits.
+
+        Streams pass: who reads one may need another answer to go on.
+        """
+        return nullcontext() if self._given_async is not None else (await self._of_loop()).gate
 
     def close(self) -> None:
         """Close the sync client; async ones close with `aclose`, or with their event loop."""
@@ -224,7 +230,7 @@ class Transport:
     async def aclose(self) -> None:
         """Close the sync client and that of the running event loop."""
         self.close()
-        held = self._clients.pop(asyncio.get_running_loop(), None)
+        held = self._clients.get(asyncio.get_running_loop())
         if held is not None:
             await held.keeper.aclose()
 
@@ -289,8 +295,8 @@ class _OfLoop:
     Attributes:
         client: Its client.
         keeper: Closes the client when the loop ends.
-        gate: Lets in as many requests as there are connections. The pool would let the others wait too, but looks at
-            all of them whenever one ends.
+        gate: Lets in so many requests at a time. The pool could let the others wait too, but looks at all of them
+            whenever one ends.
     """
 
     client: httpx.AsyncClient
@@ -298,11 +304,12 @@ class _OfLoop:
     gate: asyncio.Semaphore
 
 
-async def _closing_with_loop(client: Any) -> AsyncGenerator[None, None]:
+async def _closing_with_loop(client: Any, forget: Callable[[], Any]) -> AsyncGenerator[None, None]:
     """Closes `client` when its event loop shuts down: that is when a loop ends the generators begun on it."""
     try:
         yield
     finally:
+        forget()
         await client.aclose()
 
 

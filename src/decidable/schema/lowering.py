@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from decidable.errors import UnaskableError
+from decidable.schema.shape import fits, kind_of
 
 __all__ = ["Dialect", "Lowered", "Restore", "lower"]
 
@@ -90,6 +91,7 @@ def _wrapped(schema: dict[str, Any], restore: Restore) -> tuple[dict[str, Any], 
     return outer, unwrap
 
 
+_SHAPES = ("$ref", "allOf", "anyOf", "oneOf", "properties", "required", "items", "enum", "const")
 _STRUCTURE = ("not", "if", "then", "else", "patternProperties", "prefixItems", "dependentSchemas", "contains")
 
 
@@ -102,6 +104,7 @@ class _Lowering:
     where: str
     definitions: dict[str, Any] = field(default_factory=dict)
     restores: dict[str, Restore] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
 
     def node(self, schema: Any, path: str, above: tuple[str, ...]) -> tuple[dict[str, Any], Restore]:
         """One schema, at `path`; `above` are the references that it stands within."""
@@ -162,9 +165,13 @@ class _Lowering:
         properties: dict[str, Any] = {}
         restores: dict[str, Restore] = {}
         emptied: set[str] = set()
-        for name, sub in schema.get("properties", {}).items():
+        given = schema.get("properties", {})
+        if not isinstance(given, Mapping):
+            raise self._refused(path, f"{given!r} as properties")
+        for name, sub in given.items():
             lowered, restores[name] = self.node(sub, f"{path}.{name}", above)
-            if dialect.all_required and name not in required and not _takes_null(lowered):
+            fixed = "const" in lowered or len(lowered.get("enum", ())) == 1  # what tells the variants of a union apart
+            if dialect.all_required and name not in required and not fixed and not _takes_null(lowered):
                 emptied.add(name)
                 lowered = _with_null(lowered)
             properties[name] = lowered
@@ -190,12 +197,13 @@ class _Lowering:
     def _enum(self, schema: Mapping[str, Any], path: str) -> tuple[dict[str, Any], Restore]:
         dialect = self.dialect
         if "const" in schema and dialect.const:
-            kinds = {"type": _kind(schema["const"])} if _kind(schema["const"]) else {}
+            kind = kind_of(schema["const"])
+            kinds = {"type": kind} if kind is not None else {}
             return {**kinds, **_described(schema), "const": schema["const"]}, None
         values = [schema["const"]] if "const" in schema else list(schema["enum"])
         rest = [value for value in values if value is not None]
-        kinds_of = {_kind(value) for value in rest}
-        if None in kinds_of or not rest:
+        kinds_of = {kind_of(value) for value in rest}
+        if not kinds_of <= {"string", "integer", "number", "boolean"} or not rest:
             raise self._refused(path, "an enumeration of objects or lists, or of nothing but null")
         if kinds_of == {"integer", "number"}:
             kinds_of = {"number"}
@@ -205,7 +213,10 @@ class _Lowering:
         return (_with_null(result) if len(rest) < len(values) else result), None
 
     def _any_of(self, schema: Mapping[str, Any], path: str, above: tuple[str, ...]) -> tuple[dict[str, Any], Restore]:
-        variants = list(schema.get("anyOf") or schema.get("oneOf") or ())
+        variants = schema.get("anyOf") or schema.get("oneOf") or ()
+        self._refuse_beside(schema, path, "anyOf" if "anyOf" in schema else "oneOf")
+        if not isinstance(variants, list):
+            raise self._refused(path, f"{variants!r} as a list of variants")
         given = [v for v in variants if not (isinstance(v, Mapping) and v.get("type") == "null")]
         nullable = len(given) < len(variants)
         if not given:
@@ -215,25 +226,35 @@ class _Lowering:
             lowered, restore = pairs[0]
             lowered = {**lowered, **_described(schema)}
             return (_with_null(lowered) if nullable else lowered), restore
-        if any(restore is not None for _, restore in pairs):
-            restore = _one_of([(_accepts(lowered), restore) for lowered, restore in pairs])
-        else:
-            restore = None
+        restore = self._one_of(pairs) if any(restore is not None for _, restore in pairs) else None
         result: dict[str, Any] = {**_described(schema), "anyOf": [lowered for lowered, _ in pairs]}
         return (_with_null(result) if nullable else result), restore
 
+    def _one_of(self, variants: list[tuple[dict[str, Any], Restore]]) -> Restore:
+        """The way back of whichever variant a value is of."""
+
+        def restore(value: Any) -> Any:
+            for lowered, inner in variants:
+                if fits(value, lowered, self.definitions):
+                    return value if inner is None else inner(value)
+            return value
+
+        return restore
+
     def _all_of(self, schema: Mapping[str, Any], path: str, above: tuple[str, ...]) -> tuple[dict[str, Any], Restore]:
         parts = schema["allOf"]
-        if len(parts) != 1:
+        if not isinstance(parts, list) or len(parts) != 1 or not isinstance(parts[0], Mapping):
             raise self._refused(path, "'allOf' of several schemas")
+        self._refuse_beside(schema, path, "allOf")
         return self.node({**_without(schema, "allOf"), **parts[0], **_described(schema)}, path, above)
 
     def _reference(
         self, schema: Mapping[str, Any], path: str, above: tuple[str, ...]
     ) -> tuple[dict[str, Any], Restore]:
         ref = schema["$ref"]
-        name = ref.rsplit("/", 1)[-1]
         target = self._target(ref, path)
+        self._refuse_beside(schema, path, "$ref")
+        name = self._name(ref)
         if ref in above or ref == "#":
             if not self.dialect.recursion or ref == "#":
                 raise self._refused(path, "a schema that contains itself")
@@ -247,6 +268,20 @@ class _Lowering:
             self.definitions[name], self.restores[name] = self.node(target, path, (*above, ref))
         return {"$ref": f"#/$defs/{name}"}, self._later(name)
 
+    def _name(self, ref: str) -> str:
+        """The name under which a definition is kept; two places may hold definitions of one name."""
+        if ref not in self.names:
+            name = ref.rsplit("/", 1)[-1]
+            taken = set(self.names.values())
+            self.names[ref] = name if name not in taken else f"{name}_{len(taken)}"
+        return self.names[ref]
+
+    def _refuse_beside(self, schema: Mapping[str, Any], path: str, key: str) -> None:
+        """Refuse what would be lost beside `key`: a part of the value's shape."""
+        for other in _SHAPES:
+            if other in schema and other != key:
+                raise self._refused(path, f"{other!r} beside {key!r}")
+
     def _later(self, name: str) -> Restore:
         """The way back of a definition that is still being lowered."""
 
@@ -257,6 +292,8 @@ class _Lowering:
         return restore
 
     def _target(self, ref: str, path: str) -> Mapping[str, Any]:
+        if not isinstance(ref, str):
+            raise self._refused(path, f"{ref!r} as a reference")
         target: Any = self.root
         for step in ref.removeprefix("#").strip("/").split("/"):
             if step:
@@ -295,6 +332,8 @@ def _takes_null(schema: Mapping[str, Any]) -> bool:
 
 
 def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
+    if _takes_null(schema):
+        return schema
     if "anyOf" in schema:
         return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
     kind = schema.get("type")
@@ -317,60 +356,6 @@ def _object_restore(restores: Mapping[str, Callable[[Any], Any]], emptied: set[s
         }
 
     return restore
-
-
-def _one_of(variants: list[tuple[Callable[[Any], bool], Restore]]) -> Restore:
-    """The way back of whichever variant a value belongs to."""
-
-    def restore(value: Any) -> Any:
-        for accepts, inner in variants:
-            if accepts(value):
-                return value if inner is None else inner(value)
-        return value
-
-    return restore
-
-
-def _accepts(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
-    """Whether a value is meant for this variant: by its type, and by the constants of an object."""
-    kind = schema.get("type")
-    if kind == "object":
-        fixed = {
-            key: sub["enum"] if "enum" in sub else [sub["const"]]
-            for key, sub in schema.get("properties", {}).items()
-            if "const" in sub or len(sub.get("enum", ())) == 1
-        }
-        keys = set(schema.get("required", ()))
-        return lambda value: (
-            isinstance(value, Mapping)
-            and keys <= set(value)
-            and all(value.get(key) in allowed for key, allowed in fixed.items())
-        )
-    if "enum" in schema:
-        return lambda value: value in schema["enum"]
-    if "$ref" in schema:
-        return lambda value: isinstance(value, Mapping)
-    python = _PYTHON.get(kind) if isinstance(kind, str) else None
-    return lambda value: python is None or (isinstance(value, python) and (python is bool or value is not True))
-
-
-_PYTHON: dict[str, Any] = {
-    "string": str,
-    "integer": int,
-    "number": (int, float),
-    "boolean": bool,
-    "array": list,
-    "null": type(None),
-}
-
-
-def _kind(value: Any) -> str | None:
-    if isinstance(value, bool):
-        return "boolean"
-    for kind in ("string", "integer", "number"):
-        if isinstance(value, _PYTHON[kind]):
-            return kind
-    return None
 
 
 def _described(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -119,9 +119,10 @@ def count(value: Any) -> int:
 def logprob_of(value: Any) -> float:
     """A log-probability; minus infinity for what is none, which makes a token impossible and never certain."""
     try:
-        return min(float(value), 0.0)
+        number = float(value)
     except (TypeError, ValueError, OverflowError):
         return -math.inf
+    return -math.inf if math.isnan(number) else min(number, 0.0)
 
 
 def object_of(value: Any) -> dict[str, Any]:
