@@ -10,7 +10,7 @@ from decidable.asking import Manner, chain, picking
 from decidable.attempt import Repair
 from decidable.binding import check_context
 from decidable.content import ContentInput, content_of
-from decidable.errors import ArgumentTypeError, RuntimeClosedError, UsageError
+from decidable.errors import ArgumentTypeError, RuntimeClosedError, SettingError, UsageError
 from decidable.flow.ask import Budget, Call
 from decidable.flow.decide import decide
 from decidable.flow.drivers import HOST, Host, drive, drive_async
@@ -73,6 +73,9 @@ class RuntimeBase:
         self.host = host
         self.providers = (*self._listed(call), *(self._listed(fallback) if fallback is not None else ()))
         self.provider = self.providers[0]
+        for provider in self.providers[1:]:
+            if getattr(provider, "needs_model", False) and provider.model is None:
+                raise SettingError(f"{provider.name}, asked as fallback, needs a model: write '{provider.name}:model'")
         self._closed = False
 
     def __repr__(self) -> str:

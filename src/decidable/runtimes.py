@@ -15,7 +15,7 @@ from decidable.flow.prompts import DECISION_FINISH_INSTRUCTION
 from decidable.flow.record import Decision
 from decidable.messages import Sampling
 from decidable.runtime_base import RuntimeBase
-from decidable.settings import ExecSettings, OnRetry, Via, refuse_tools, refuse_unknown
+from decidable.settings import ExecSettings, OnRetry, Via, refuse_tools, refuse_unknown, refuse_without_choices
 
 if TYPE_CHECKING:
     from decidable.flow.streaming import AsyncStream, Stream
@@ -274,6 +274,7 @@ class Runtime(RuntimeBase):
         """One turn as a flow: a decision, a typed reply, or plain text."""
         refuse_tools(tools, toolset)
         if choices is None:
+            refuse_without_choices(settings)
             return self._reply(content, response_format, **settings)
         if response_format is not None:
             raise UsageError("give choices= or response_format=, not both; a choice can carry a payload schema")

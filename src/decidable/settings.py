@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, get_args
 
 from decidable.attempt import Repair
@@ -28,6 +29,7 @@ __all__ = [
     "checked_via",
     "refuse_tools",
     "refuse_unknown",
+    "refuse_without_choices",
     "sampling_of",
 ]
 
@@ -95,6 +97,19 @@ def refuse_tools(tools: Iterable[Any] | None, toolset: str | None) -> None:
             "this version runs no tools: leave tools= out, and offer what the model may do as choices=, or run the "
             "tools in your own loop"
         )
+
+
+_ABOUT_CHOICES: Mapping[str, Any] = {"via": None, "samples": 1, "shuffle": False, "logprobs": False}
+"""Settings that say how choices are put to a model, and what they are when nothing was said."""
+
+
+def refuse_without_choices(given: Mapping[str, Any]) -> None:
+    """Raise if a setting is given that has no meaning where there is nothing to choose."""
+    for name, unset in _ABOUT_CHOICES.items():
+        if given.get(name, unset) != unset:
+            raise UsageError(
+                f"{name}= says how choices are put to the model, and there are none: give choices=, or leave it"
+            )
 
 
 def checked_count(value: Any) -> int:
@@ -170,7 +185,8 @@ def sampling_of(value: Any) -> Sampling | None:
             if name not in known:
                 raise SettingError(f"sampling has no {name!r}; {did_you_mean(name, known)}")
         stop = value.get("stop") or ()
-        checked = Sampling(**{**value, "stop": (stop,) if isinstance(stop, str) else tuple(stop)})
+        stops = (stop,) if isinstance(stop, str) else tuple(stop) if isinstance(stop, (list, tuple)) else stop
+        checked = Sampling(**{**value, "stop": stops})
     else:
         raise SettingError(f"sampling is a Sampling or a mapping such as {{'temperature': 0}}, not {value!r}")
     if checked is not None:
@@ -189,10 +205,10 @@ def _check_sampling(sampling: Sampling) -> None:
         value = getattr(sampling, name)
         if value is None:
             continue
-        fits = isinstance(value, kind) and not isinstance(value, bool)
+        fits = isinstance(value, kind) and not isinstance(value, bool) and isfinite(value)
         if not fits or (low is not None and value < low) or (high is not None and value > high):
             span = f" from {low} to {high}" if high is not None else f" of at least {low}" if low is not None else ""
             noun = "a whole number" if kind is int else "a number"
             raise SettingError(f"sampling: {name} is {noun}{span}, not {value!r}")
-    if not all(isinstance(text, str) and text for text in sampling.stop):
+    if not isinstance(sampling.stop, tuple) or not all(isinstance(text, str) and text for text in sampling.stop):
         raise SettingError(f"sampling: stop lists texts at which the reply ends, not {sampling.stop!r}")

@@ -14,6 +14,7 @@ from decidable.errors import (
     RefusedError,
     UnaskableError,
     Unsure,
+    UsageError,
 )
 from decidable.flow.ask import Call
 from decidable.flow.decide import Picked
@@ -51,29 +52,37 @@ def first_to_decide(legs: Sequence[Leg], on: Collection[str], skipped: Sequence[
         LLMError: The last one asked failed. Notes on either say what the ones before ended in.
     """
     found: Picked
-    found, failed = yield from _first(legs, on)
-    calls = tuple(leg.call for leg in legs[: len(failed) + 1])
-    return replace(found, calls=calls, fallbacks=(*skipped, *failed))
+    found, before = yield from _first(legs, on, skipped)
+    asked = len(before) - len(skipped) + 1
+    return replace(found, calls=tuple(leg.call for leg in legs[:asked]), fallbacks=tuple(before))
 
 
 def first_to_answer(legs: Sequence[Leg], on: Collection[str]) -> Flow[Any]:
     """What the first flow that ends well ends in; raises as `first_to_decide`."""
-    return (yield from _first(legs, on))[0]
+    return (yield from _first(legs, on, ()))[0]
 
 
-def _first(legs: Sequence[Leg], on: Collection[str]) -> Flow[tuple[Any, list[Fallback]]]:
-    failed: list[Fallback] = []
+def _first(legs: Sequence[Leg], on: Collection[str], skipped: Sequence[Fallback]) -> Flow[tuple[Any, list[Fallback]]]:
+    failed = list(skipped)
     for leg in legs:
         try:
             return (yield from leg.flow), failed
         except (LLMError, DecisionError, UnaskableError) as error:
             reason = _reason(error)
             if leg is legs[-1] or reason not in (*on, "unaskable") or _too_late(error, leg.call):
-                for earlier in failed:
-                    error.add_note(f"before that, {earlier.provider} was asked: {earlier.error}")
+                _note(error, failed)
                 raise
             failed.append(Fallback(leg.call.provider.name, reason, error))
+        except UsageError as error:  # a mistake in the program must not hide what made it show
+            _note(error, failed)
+            raise
     raise UnaskableError("there is no provider to ask")  # pragma: no cover - a chain has at least one
+
+
+def _note(error: DecidableError, failed: Sequence[Fallback]) -> None:
+    for earlier in failed:
+        asked = "could not be asked" if earlier.reason == "unaskable" else "was asked"
+        error.add_note(f"before that, {earlier.provider} {asked}: {earlier.error}")
 
 
 def _reason(error: DecidableError) -> FallbackOn:

@@ -80,7 +80,7 @@ class LabelAsker:
         shares = self._shares(place)
         total = sum(shares.values())
         chosen = place.text.strip(_AROUND)  # "I would say", "A good one": a letter that begins a sentence is a word
-        if total < _LEAST or (chosen in self.names and (said is None or said[1] != chosen)):
+        if not total >= _LEAST or (chosen in self.names and (said is None or said[1] != chosen)):
             return self._no_letter(reply)
         probabilities = {name: shares.get(letter, 0.0) / total for letter, name in self.names.items()}
         return max(probabilities, key=probabilities.__getitem__), probabilities

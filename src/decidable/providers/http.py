@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from threading import Lock
+from socket import SHUT_RDWR
+from threading import Lock, Timer
 from typing import Any, NoReturn
 
 import httpx
@@ -57,8 +58,7 @@ class Transport:
     ) -> None:
         self.name = name
         self.base_url = base_url.rstrip("/")
-        if not self.base_url.startswith(("http://", "https://")):
-            raise SettingError(f"the base URL of {name!r} must begin with http:// or https://, not {base_url!r}")
+        self.address = _address(name, self.base_url)
         if timeout_s is not None and (not isinstance(timeout_s, (int, float)) or not timeout_s > 0):
             raise SettingError(f"timeout_s of {name!r} is a number of seconds above 0, or None, not {timeout_s!r}")
         self._headers = {"content-type": "application/json", "user-agent": "decidable", **headers}
@@ -76,7 +76,7 @@ class Transport:
         self._lock = Lock()
 
     def __repr__(self) -> str:
-        return f"Transport({self.name!r}, {self.base_url!r})"
+        return f"Transport({self.name!r}, {self.address!r})"
 
     # --- whole answers --------------------------------------------------------------------------------------------
 
@@ -110,9 +110,12 @@ class Transport:
             response = client.send(self._request(client, call, deadline), stream=True, follow_redirects=False)
         except Exception as error:
             self._raise_for(error, deadline)
+        watch = None if deadline is None else _cut_off_at(deadline, response)
         try:
             yield response.status_code, _lowered(response.headers), self._chunks(response, deadline)
         finally:
+            if watch is not None:
+                watch.cancel()
             response.close()
 
     @asynccontextmanager
@@ -247,7 +250,7 @@ class Transport:
             raise self._late() from _bare(error)
         what = "did not answer in time" if "TimeoutException" in names else _WHAT.get(type(error).__name__, "failed")
         raise LLMError(
-            f"the connection to {self.name} at {self.base_url} {what} ({type(error).__name__})",
+            f"the connection to {self.name} at {self.address} {what} ({type(error).__name__})",
             reason=LLMErrorReason.TRANSPORT,
             provider=self.name,
         ) from _bare(error)
@@ -260,6 +263,40 @@ class Transport:
         return LLMError(
             f"{self.name} did not answer in the time given", reason=LLMErrorReason.TIMEOUT, provider=self.name
         )
+
+
+def _address(name: str, base_url: str) -> str:
+    """The base URL as it may be shown: without a user's name and password.
+
+    Raises:
+        SettingError: It is none that paths can be appended to.
+    """
+    try:
+        url = httpx.URL(base_url)
+    except httpx.InvalidURL as error:
+        raise SettingError(f"the base URL of {name!r} is no URL: {error}") from None
+    if url.scheme not in ("http", "https") or not url.host:
+        raise SettingError(f"the base URL of {name!r} must begin with http:// or https:// and name a host")
+    if url.query or url.fragment:
+        raise SettingError(f"the base URL of {name!r} holds a query or fragment; paths are appended to it")
+    return str(url.copy_with(userinfo=b""))
+
+
+def _cut_off_at(deadline: float, response: Any) -> Timer | None:
+    """Shut the connection of a sync answer down at the deadline: its own limit is per read, and a server may drip."""
+    stream = getattr(response, "extensions", {}).get("network_stream")
+    sock = stream.get_extra_info("socket") if stream is not None else None
+    if sock is None:  # a transport without sockets
+        return None
+
+    def shut() -> None:
+        with suppress(OSError):  # it is closed already
+            sock.shutdown(SHUT_RDWR)
+
+    watch = Timer(max(0.0, deadline - time.monotonic()), shut)
+    watch.daemon = True
+    watch.start()
+    return watch
 
 
 _SLACK_S = 0.005

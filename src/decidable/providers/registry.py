@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast, get_args
 
 from decidable.errors import SettingError, UnknownProviderError, did_you_mean
 from decidable.providers.protocol import Provider
@@ -49,7 +49,7 @@ def register_endpoint(name: str, base_url: str, *, like: str = "openai", **chang
     """
     from dataclasses import fields, replace
 
-    from decidable.providers.endpoint import Endpoint
+    from decidable.providers.endpoint import Endpoint, Wire
 
     model = _endpoints().get(like)
     if model is None:
@@ -58,6 +58,8 @@ def register_endpoint(name: str, base_url: str, *, like: str = "openai", **chang
     for change in changes:
         if change not in known:
             raise SettingError(f"an endpoint has no {change!r}; {did_you_mean(change, known)}")
+    if changes.get("wire", model.wire) not in get_args(Wire):
+        raise SettingError(f"a wire is one of {', '.join(map(repr, get_args(Wire)))}, not {changes['wire']!r}")
     own = {"key": None, "key_optional": False, "url_variable": None, "url_suffix": ""}
     endpoint = replace(model, name=_checked(name), base_url=base_url, **{**own, **changes})
 

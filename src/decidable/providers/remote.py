@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from decidable.content import Content, MediaPart
-from decidable.deltas import Delta
+from decidable.deltas import Delta, TextDelta
 from decidable.errors import LLMError, LLMErrorReason, MissingKeyError, SettingError, UnaskableError
 from decidable.messages import ChatRequest, Reply, Request
 from decidable.providers.endpoint import Endpoint, Wire
@@ -65,11 +65,11 @@ class RemoteProvider:
         self.capabilities = _capabilities(endpoint)
         module, attribute = _CODECS[endpoint.wire]
         wire = import_module(f"decidable.providers.wires.{module}")
-        self._codec: Codec = getattr(wire, attribute)(endpoint, model, dict(extra or {}))
+        self._codec: Codec = getattr(wire, attribute)(endpoint, model, _checked_extra(endpoint.name, extra or {}))
         self._transport = Transport(
             endpoint.name,
             _address(endpoint, base_url),
-            {**_credentials(endpoint, api_key), **endpoint.headers, **(headers or {})},
+            _merged(endpoint.name, _credentials(endpoint, api_key), endpoint.headers, headers or {}),
             timeout_s=timeout_s,
             proxy=proxy,
             client=client,
@@ -77,7 +77,10 @@ class RemoteProvider:
         )
 
     def __repr__(self) -> str:
-        return f"<{self.name}{':' + self.model if self.model else ''} at {self._transport.base_url}>"
+        return f"<{self.name}{':' + self.model if self.model else ''} at {self._transport.address}>"
+
+    needs_model = True
+    """Whether a model must be named: its requests always name one."""
 
     def preflight(self, request: Request) -> None:
         """Raise what `send` would refuse before sending anything.
@@ -124,7 +127,8 @@ class RemoteProvider:
     def _pieces(self, chat: ChatRequest, deadline: float | None) -> Iterator[Delta | Reply]:
         with self._transport.opened(self._codec.encode(chat, stream=True), deadline) as (status, headers, chunks):
             if not _streams(status, headers):
-                yield self._decoded(HttpReply(status, headers, self._transport.gathered(status, chunks)), chat)
+                whole = HttpReply(status, headers, self._transport.gathered(status, chunks))
+                yield from _in_one(self._decoded(whole, chat))
                 return
             reading = _Reading(self, headers, chat)
             for chunk in chunks:
@@ -135,8 +139,9 @@ class RemoteProvider:
         call = self._codec.encode(chat, stream=True)
         async with self._transport.aopened(call, deadline) as (status, headers, chunks):
             if not _streams(status, headers):
-                body = await self._transport.agathered(status, chunks)
-                yield self._decoded(HttpReply(status, headers, body), chat)
+                whole = HttpReply(status, headers, await self._transport.agathered(status, chunks))
+                for part in _in_one(self._decoded(whole, chat)):
+                    yield part
                 return
             reading = _Reading(self, headers, chat)
             async for chunk in chunks:
@@ -167,7 +172,7 @@ class RemoteProvider:
             return self._codec.decode(reply, request)
         if 300 <= reply.status < 400:
             raise LLMError(
-                f"{self.name} at {self._transport.base_url} redirects elsewhere (status {reply.status}), which is not "
+                f"{self.name} at {self._transport.address} redirects elsewhere (status {reply.status}), which is not "
                 "followed, since the key would go along; set base_url to where it should go",
                 reason=LLMErrorReason.INVALID,
                 http_status=reply.status,
@@ -224,7 +229,13 @@ def _bare(error: LLMError) -> LLMError:
 
 def _streams(status: int, headers: Mapping[str, str]) -> bool:
     """Whether events are coming; some servers answer a wish for a stream with the whole reply."""
-    return 200 <= status < 300 and not headers.get("content-type", "").startswith("application/json")
+    return 200 <= status < 300 and not headers.get("content-type", "").lower().startswith("application/json")
+
+
+def _in_one(reply: Reply) -> Iterator[Delta | Reply]:
+    if reply.text:
+        yield TextDelta(reply.text)
+    yield reply
 
 
 def _capabilities(endpoint: Endpoint) -> Capabilities:
@@ -250,6 +261,32 @@ def _address(endpoint: Endpoint, base_url: str | None) -> str:
             f"{endpoint.name!r} has no address of its own: pass base_url=, or set {endpoint.url_variable}"
         )
     return endpoint.base_url
+
+
+def _merged(name: str, *groups: Mapping[str, str]) -> dict[str, str]:
+    """Headers by lower-case name, the last to name one having the last word.
+
+    Raises:
+        SettingError: One is no header. Its value is not shown, as it may be a secret.
+    """
+    headers: dict[str, str] = {}
+    for group in groups:
+        for header, value in group.items():
+            plain = isinstance(header, str) and isinstance(value, str) and header.isascii() and value.isascii()
+            if not plain or not value.isprintable():
+                raise SettingError(
+                    f"header {header!r} of {name!r}: its name and its value must be printable ASCII text"
+                )
+            headers[header.lower()] = value
+    return headers
+
+
+def _checked_extra(name: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        json.dumps(extra)
+    except (TypeError, ValueError) as error:
+        raise SettingError(f"extra of {name!r} must be JSON: {error}") from None
+    return dict(extra)
 
 
 def _credentials(endpoint: Endpoint, api_key: str | None) -> dict[str, str]:

@@ -6,6 +6,7 @@ import base64
 import json
 import math
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from decidable.content import Content, MediaPart, TextPart
@@ -204,14 +205,14 @@ class Lowerings:
         if self.dialect is None:
             return Lowered(dict(schema), None)
         kept = self._kept.get(id(schema))
-        if kept is None or kept[0] is not schema:
+        if kept is None or kept[0] != schema:  # by value too: a caller may change a schema between two calls
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
             try:
                 made: Lowered | UnaskableError = lower(schema, self.dialect, where)
             except UnaskableError as error:
                 made = error.with_traceback(None)
-            kept = self._kept[id(schema)] = (schema, made)
+            kept = self._kept[id(schema)] = (deepcopy(schema), made)
         if isinstance(kept[1], UnaskableError):
             raise UnaskableError(str(kept[1]))
         return kept[1]
