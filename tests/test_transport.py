@@ -12,7 +12,18 @@ import httpx
 import pytest
 import respx
 
-from decidable import DecisionError, LLMError, MissingKeyError, Runtime, SettingError, connect, decision
+from decidable import (
+    ArgumentTypeError,
+    DecisionError,
+    LLMError,
+    MissingKeyError,
+    Runtime,
+    Sampling,
+    SettingError,
+    UsageError,
+    connect,
+    decision,
+)
 from decidable.errors import RequestForbiddenError, UnaskableError, UnknownProviderError
 from decidable.providers.endpoints import ENDPOINTS
 from decidable.providers.http import LONGEST_ERROR
@@ -143,11 +154,183 @@ def test_a_model_is_needed():
         ({"apikey": "x"}, "did you mean 'api_key'"),
         ({"timeout_s": "3"}, "a number of seconds above 0"),
         ({"timeout_s": 0}, "a number of seconds above 0"),
+        ({"api_key": 5}, "api_key of openai is a str, not int"),
+        ({"headers": ["a"]}, "headers of openai is a Mapping, not list"),
+        ({"headers": {"x": 5}}, "header 'x' of 'openai': its name and its value must be printable ASCII"),
+        ({"headers": {"x": "sécret"}}, "header 'x' of 'openai'"),
+        ({"extra": {"x": object()}}, "extra of 'openai' must be JSON"),
+        ({"base_url": "http://[::1/v1"}, "the base URL of 'openai' is no URL"),
+        ({"base_url": "https://x.example/v1?a=1"}, "holds a query"),
+        ({"proxy": "http://p", "client": object()}, "is for clients made here"),
     ],
 )
 def test_wrong_settings(settings, message):
     with pytest.raises(SettingError, match=message):
         connect("openai:tiny", **{"api_key": KEY, **settings})
+
+
+def test_no_name_and_password_of_an_address_are_shown():
+    provider = connect("openai:tiny", api_key=KEY, base_url="http://user:hidden@127.0.0.1:9/v1")
+    with pytest.raises(LLMError) as caught:
+        Runtime(provider, max_retries=0).exec("Hello")
+    for shown in (repr(provider), repr(provider._transport), str(caught.value)):
+        assert "hidden" not in shown
+        assert "http://127.0.0.1:9/v1" in shown
+
+
+@respx.mock
+def test_a_header_of_the_callers_replaces_ours_whatever_its_case():
+    route = respx.post(URL).mock(httpx.Response(200, json=GOOD))
+    with runtime(headers={"Authorization": "Basic mine", "User-Agent": "mine"}) as rt:
+        rt.exec("Hello")
+    sent = route.calls[0].request.headers
+    assert (sent["authorization"], sent["user-agent"]) == ("Basic mine", "mine")
+
+
+def test_clients_of_the_callers_come_in_pairs():
+    mock = httpx.MockTransport(lambda request: httpx.Response(200, json=GOOD))
+    with httpx.Client(transport=mock) as client, pytest.raises(SettingError, match="give async_client= too"):
+        asyncio.run(runtime(client=client).async_exec("Hello"))
+    with pytest.raises(SettingError, match="give client= too"):
+        runtime(async_client=httpx.AsyncClient(transport=mock)).exec("Hello")
+
+
+@pytest.mark.parametrize(
+    ("name", "'meant'"),
+    [
+        ("OpenAI:gpt-5.2", "'openai:gpt-5.2'"),
+        ("openai/gpt-5.2", "'openai:gpt-5.2'"),
+        ("gpt-5.2", "'openai:gpt-5.2'"),
+        ("claude:x", "'anthropic:x'"),
+        ("google:gemini-3-pro", "'gemini:gemini-3-pro'"),
+        ("olama:x", "'ollama'"),
+    ],
+)
+def test_names_that_are_none(name, meant):
+    with pytest.raises(UnknownProviderError, match=f"did you mean ({meant})"):
+        Runtime(name)
+
+
+def test_a_provider_is_named_by_text():
+    with pytest.raises(SettingError, match="a provider is named by a str"):
+        connect(None)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "message"),
+    [
+        ("api_key", r"Runtime\(connect\('provider:model', api_key=...\)\)"),
+        ("temperature", r"write sampling=\{'temperature': ...\}"),
+        ("max_retrys", "did you mean 'max_retries'"),
+    ],
+)
+def test_keywords_that_a_runtime_does_not_have(keyword, message):
+    with pytest.raises(ArgumentTypeError, match=message):
+        Runtime("openai:tiny", **{keyword: "x"})
+
+
+def test_a_fallback_without_a_model_is_found_before_the_outage():
+    with pytest.raises(SettingError, match="openai, asked as fallback, needs a model"):
+        Runtime(lambda content: "", fallback=connect("openai", api_key=KEY))
+
+
+def test_a_registered_endpoint_speaks_a_known_wire_at_a_real_address():
+    with pytest.raises(SettingError, match="a wire is one of 'openai-chat'"):
+        register_endpoint("x", "https://x.example", wire="openai")
+    with pytest.raises(SettingError, match="must begin with http"):
+        register_endpoint("x", "x.example")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_web_page_is_no_answer(stream):
+    with respx.mock:
+        respx.post(URL).mock(httpx.Response(200, html="<p>Log in</p>"))
+        with runtime() as rt, pytest.raises(LLMError, match="answered with a web page; set base_url") as caught:
+            list(rt.stream("Hello")) if stream else rt.exec("Hello")
+    assert (caught.value.reason, caught.value.retryable, caught.value.model) == ("invalid", False, "tiny")
+
+
+@respx.mock
+def test_what_is_not_found_says_where_it_was_looked_for():
+    respx.post(URL).mock(httpx.Response(404, json={"detail": "Not Found"}))
+    with runtime() as rt, pytest.raises(LLMError) as caught:
+        rt.exec("Hello")
+    assert caught.value.__notes__ == ["asked at https://api.openai.com/v1, for the model 'tiny'; is the address right?"]
+
+
+@respx.mock
+def test_a_wait_that_nobody_is_told_of_is_in_the_log(caplog):
+    respx.post(URL).mock(httpx.Response(503))
+    rt = Runtime(connect("openai:tiny", api_key=KEY), max_retries=2, host=_quick())
+    with pytest.raises(LLMError) as caught:
+        rt.exec("Hello")
+    lines = [r.getMessage() for r in caplog.records if r.name == "decidable"]
+    assert [line.partition("; ")[2].split(" in ")[0] for line in lines] == ["retry 1 of 2", "retry 2 of 2"]
+    assert caught.value.__notes__[0].startswith("after 3 attempts in ")
+
+
+def test_settings_about_choices_need_some():
+    for setting in ({"via": "tools"}, {"samples": 3}, {"shuffle": True}, {"logprobs": True}):
+        with pytest.raises(UsageError, match=f"{next(iter(setting))}= says how choices are put"):
+            runtime().exec("Hello", **setting)
+
+
+@pytest.mark.parametrize(
+    "sampling", [{"temperature": float("nan")}, {"stop": 5}, {"top_p": 2}, {"temprature": 1}, {"max_tokens": 1.5}, 5]
+)
+def test_sampling_that_is_none(sampling):
+    with pytest.raises(SettingError, match="sampling"):
+        runtime(max_retries=0).exec("Hello", sampling=sampling)
+    with pytest.raises(SettingError, match="stop lists texts"):
+        runtime().exec("Hello", sampling=Sampling(stop="END"))
+    with pytest.raises(SettingError, match="effort is one of 'none', 'minimal'"):
+        runtime().exec("Hello", effort="extreme")
+
+
+def test_an_event_that_drips_ends_at_the_deadline():
+    def drip(connection: Connection) -> None:
+        connection.send(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: wait\n\n")
+        time.sleep(0.25)
+        connection.send(b": wait\n\n")
+        connection.closed_by_peer(5)
+
+    with serving(drip) as server, runtime(server.url) as rt:
+        for ask in (lambda: rt.exec("Hello", timeout_s=0.3), lambda: list(rt.stream("Hello", timeout_s=0.3))):
+            began = time.monotonic()
+            with pytest.raises(LLMError) as caught:
+                ask()
+            assert caught.value.reason == "timeout"
+            assert time.monotonic() - began < 0.45
+
+
+def test_streams_do_not_keep_one_another_from_other_calls():
+    data = b"data: " + json.dumps({"choices": [{"delta": {"content": "a"}}]}).encode() + b"\n\n"
+
+    def begin(connection: Connection) -> None:
+        if b'"stream":true' in connection.request:
+            connection.chunked([data], end=False)
+            connection.closed_by_peer(10)
+        else:
+            ok(connection)
+
+    async def nested(rt: Runtime) -> str:
+        async with rt.async_stream("Hello") as events:
+            await anext(events)
+            return await rt.async_exec("Hello")
+
+    async def main(url: str) -> list[str]:
+        async with runtime(url) as rt:
+            return await asyncio.wait_for(asyncio.gather(*(nested(rt) for _ in range(120))), 30)
+
+    with serving(begin) as server:
+        assert asyncio.run(main(server.url)) == ['{"call": "b"}'] * 120
+
+
+def test_loops_that_are_gone_are_forgotten():
+    with serving(ok) as server, runtime(server.url) as rt:
+        for _ in range(5):
+            asyncio.run(rt.async_exec("Hello"))
+        assert rt.provider._transport._clients == {}
 
 
 def test_a_server_of_ones_own_in_one_call(monkeypatch):
@@ -402,7 +585,10 @@ def _quick():
 def test_nobody_listens(both):
     with serving(ok) as server:
         pass
-    with runtime(server.url) as rt, pytest.raises(LLMError, match=r"could not be made \(ConnectError\)") as caught:
+    with (
+        runtime(server.url) as rt,
+        pytest.raises(LLMError, match=r"could not be made(: refused)? \(ConnectError\)") as caught,
+    ):
         both.exec(rt, "Hello")
     assert caught.value.reason == "transport"
     assert caught.value.__cause__ is not None

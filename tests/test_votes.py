@@ -417,3 +417,14 @@ def test_a_refusal_is_a_refusal():
         decision.make("?", ABC, runtime=rt, logprobs=True)
     assert caught.value.kind == "refusal"
     assert not isinstance(caught.value, Unsure)
+
+
+def test_scripts_answer_with_letters(both):
+    from decidable.testing import distribution
+
+    with scripted(pick("b"), distribution(a=0.2, c=0.8)) as rt:
+        assert both.decide("?", ABC, runtime=rt, logprobs=True).probabilities == {"b": 1.0, "a": 0.0, "c": 0.0}
+        made = both.decide("?", ABC, runtime=rt, logprobs=True)
+    assert (made.option, made.probability) == ("c", pytest.approx(0.8))
+    with pytest.raises(AssertionError, match="or a chat request with logprobs=True"):
+        both.make("?", ABC, runtime=scripted(distribution(a=1.0)))

@@ -104,6 +104,10 @@ def _part(block: Any, index: int) -> TextPart | MediaPart:
         return TextPart(text)
     if kind in _MEDIA:
         return _media(str(kind), block, index)
+    if kind == "image_url":
+        raise ContentError(
+            f"content block {index}: write an image as {{'type': 'image', 'path': ...}}, or with 'data' and 'mime_type'"
+        )
     known = ", ".join(repr(k) for k in ("text", *_MEDIA))
     raise ContentError(f"content block {index} has the unknown type {kind!r}; known types: {known}")
 
@@ -126,4 +130,6 @@ def _media(kind: str, block: Mapping[str, Any], index: int) -> MediaPart:
             raise ContentError(f"content block {index}: 'data' is a str but not base64 ({error})") from None
     if not isinstance(data, bytes) or not isinstance(mime_type, str):
         raise ContentError(f"content block {index} of type {kind!r} needs a 'path', or 'data' and 'mime_type'")
+    if kind != "file" and not mime_type.startswith(f"{kind}/"):
+        raise ContentError(f"content block {index} is of type {kind!r}, but its MIME type is {mime_type!r}")
     return MediaPart(kind, data, mime_type)

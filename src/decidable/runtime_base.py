@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Never, Self, TypeVar
 
 from decidable.ambient import Scope, current_scope, scope_variable
 from decidable.asking import Manner, chain, picking
@@ -28,6 +28,7 @@ from decidable.settings import (
     OnRetry,
     Via,
     checked_count,
+    checked_effort,
     checked_fallback,
     checked_repair,
     checked_samples,
@@ -35,6 +36,7 @@ from decidable.settings import (
     checked_seed,
     checked_via,
     sampling_of,
+    unknown_setting,
 )
 
 __all__ = ["RuntimeBase"]
@@ -60,7 +62,10 @@ class RuntimeBase:
         fallback: Any = None,
         fallback_on: FallbackOn | Sequence[FallbackOn] = ("failure", "exhausted", "unsure"),
         host: Host = HOST,
+        **unknown: Never,
     ) -> None:
+        if unknown:
+            raise ArgumentTypeError(unknown_setting(*unknown))
         self.max_retries = checked_count(max_retries)
         self.repair = checked_repair(repair)
         self.timeout_s = checked_seconds(timeout_s)
@@ -205,7 +210,8 @@ class RuntimeBase:
             return call
         if callable(call):
             return CallableProvider(call, model=self.model)
-        raise UsageError(f"Runtime takes a function, a provider's name or a Provider, not {call!r}")
+        hint = "; give its .provider" if isinstance(getattr(call, "provider", None), Provider) else ""
+        raise UsageError(f"Runtime takes a function, a provider's name or a Provider, not {call!r}{hint}")
 
     def _scope(self, timeout_s: float | None) -> Scope:
         """The ambient scope with this runtime in it, and the deadline nearer of the two."""
@@ -248,7 +254,7 @@ class RuntimeBase:
             self.repair if repair is None else checked_repair(repair),
             scope.frame.system if scope.frame is not None else None,
             model or self.model,
-            effort,
+            effort if effort is None else checked_effort(effort),
             self.sampling if sampling is None else sampling_of(sampling),
             instruction,
             self.via if via is None else checked_via(via),
@@ -271,8 +277,8 @@ def _injected(menu: Menu, runtime: RuntimeBase, context: Mapping[str, Any], *, i
         spec = option.spec
         if spec.is_async and not in_loop:
             raise UsageError(
-                f"option {option.name!r} is an async function; use the async twin (async_make, async_exec) to have it "
-                "awaited"
+                f"option {option.name!r} is an async function; use the async twin (async_make, async_exec, "
+                "async_stream) to have it awaited"
             )
         if spec.hidden_required:
             check_context(option, context)

@@ -21,6 +21,7 @@ __all__ = [
     "OnRetry",
     "Via",
     "checked_count",
+    "checked_effort",
     "checked_fallback",
     "checked_repair",
     "checked_samples",
@@ -31,6 +32,7 @@ __all__ = [
     "refuse_unknown",
     "refuse_without_choices",
     "sampling_of",
+    "unknown_setting",
 ]
 
 OnRetry: TypeAlias = Callable[[RetryInfo], None]
@@ -110,6 +112,42 @@ def refuse_without_choices(given: Mapping[str, Any]) -> None:
             raise UsageError(
                 f"{name}= says how choices are put to the model, and there are none: give choices=, or leave it"
             )
+
+
+_RUNTIME = (
+    "model",
+    "max_retries",
+    "repair",
+    "timeout_s",
+    "on_retry",
+    "budget",
+    "sampling",
+    "via",
+    "fallback",
+    "fallback_on",
+)
+_CONNECTION = ("api_key", "base_url", "headers", "extra", "proxy", "client", "async_client")
+
+
+def unknown_setting(name: str, *_others: str) -> str:
+    """What is wrong with a keyword that `Runtime` does not have, and where it belongs."""
+    said = f"Runtime() got an unexpected keyword argument {name!r}"
+    if name in _CONNECTION:
+        return f"{said}; it is a setting of the connection: Runtime(connect('provider:model', {name}=...))"
+    if name in Sampling.__dataclass_fields__:
+        return f"{said}; write sampling={{{name!r}: ...}}"
+    return f"{said}; {did_you_mean(name, _RUNTIME)}"
+
+
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""Every level that some provider knows; which of them a model takes, only its provider can say."""
+
+
+def checked_effort(value: Any) -> str | None:
+    """`value` as a level of reasoning, or None for the provider's default."""
+    if value is not None and value not in EFFORTS:
+        raise SettingError(f"effort is one of {', '.join(map(repr, EFFORTS))}, or None, not {value!r}")
+    return cast("str | None", value)
 
 
 def checked_count(value: Any) -> int:

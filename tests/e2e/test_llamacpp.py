@@ -57,7 +57,7 @@ def ask(base_url):
     def runtime(*, extra=None, url=base_url, name="llamacpp", **settings) -> Runtime:
         sampling = {"max_tokens": 48, "temperature": 0.0, "seed": 1, **settings.pop("sampling", {})}
         provider = connect(f"{name}:{MODEL}", base_url=url, api_key="none", extra=extra or {})
-        made.append(Runtime(provider, sampling=sampling, max_retries=0, **settings))
+        made.append(Runtime(provider, sampling=sampling, max_retries=2, **settings))
         return made[-1]
 
     yield runtime

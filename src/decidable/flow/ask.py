@@ -86,8 +86,14 @@ class Call:
             self.cost = reply.cost if self.cost is None else self.cost + reply.cost
 
     def notify(self, info: RetryInfo) -> None:
-        """Tell the caller about a retry."""
+        """Tell the caller about a retry; without anybody to tell, a wait is worth a line in the log."""
         if self.on_retry is None:
+            if info.kind == "transport":
+                import logging
+
+                logging.getLogger("decidable").warning(
+                    "%s; retry %d of %d in %.1f s", info.problem, info.attempt, self.max_retries, info.wait_s
+                )
             return
         try:
             self.on_retry(info)
@@ -117,6 +123,8 @@ def ask(call: Call, request: Request, purpose: str = "model_call") -> Flow[Reply
             now: float = yield Now()
             error.attempts, error.elapsed_s = failures, now - call.started
             if not error.retryable or failures > call.max_retries:
+                if failures > 1:
+                    error.add_note(f"after {failures} attempts in {error.elapsed_s:.1f} s")
                 raise
             chance: float = yield Draw()
             seconds = _delay(failures, error.retry_after_s, chance)

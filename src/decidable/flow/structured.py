@@ -8,6 +8,7 @@ from typing import Any
 
 from decidable.attempt import Attempt, Failure, Repair
 from decidable.content import Content, with_text
+from decidable.errors import OptionError
 from decidable.flow.askers import conversation
 from decidable.flow.prompts import schema_text
 from decidable.messages import ChatRequest, Message, Reply
@@ -78,5 +79,10 @@ class SchemaAsker:
 
 def _field(response_format: Any) -> Field:
     if isinstance(response_format, Mapping):
+        if response_format.get("type") in ("json_object", "json_schema", "text"):
+            raise OptionError(
+                f"response_format is a type or a JSON Schema; {response_format['type']!r} is a provider's own word: "
+                "pass the schema itself"
+            )
         return field_from_schema("", response_format)
     return field_of("", response_format, where="response_format")

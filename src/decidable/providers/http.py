@@ -64,6 +64,8 @@ class Transport:
         self._headers = {"content-type": "application/json", "user-agent": "decidable", **headers}
         self._silence = READ_S if timeout_s is None else timeout_s
         self._timeout = httpx.Timeout(self._silence, connect=min(CONNECT_S, self._silence), pool=None)
+        if proxy is not None and (client is not None or async_client is not None):
+            raise SettingError(f"proxy= of {name!r} is for clients made here; give your own client its proxy itself")
         self._settings: dict[str, Any] = {
             "proxy": proxy,
             "timeout": self._timeout,
@@ -150,6 +152,7 @@ class Transport:
             for chunk in response.iter_bytes():
                 self._refuse_late(deadline)
                 yield chunk
+            self._refuse_late(deadline)  # an end that the deadline made is not the answer's
         except Exception as error:
             self._raise_for(error, deadline)
 
@@ -198,6 +201,8 @@ class Transport:
     # --- clients --------------------------------------------------------------------------------------------------
 
     def _sync_client(self) -> Any:
+        if self._client is None and self._given_async is not None:
+            raise SettingError(f"{self.name} was given async_client= alone; give client= too, for sync calls")
         if self._client is None:
             with self._lock:
                 if self._client is None:
@@ -206,6 +211,8 @@ class Transport:
 
     async def _of_loop(self) -> _OfLoop:
         """What belongs to the running event loop."""
+        if self._given is not None:
+            raise SettingError(f"{self.name} was given client= alone; give async_client= too, for async calls")
         loop = asyncio.get_running_loop()
         held = self._clients.get(loop)
         if held is None:
@@ -249,6 +256,8 @@ class Transport:
         if deadline is not None and time.monotonic() >= deadline - _SLACK_S:
             raise self._late() from _bare(error)
         what = "did not answer in time" if "TimeoutException" in names else _WHAT.get(type(error).__name__, "failed")
+        if type(error).__name__ == "ConnectError":
+            what += _why(str(error))
         raise LLMError(
             f"the connection to {self.name} at {self.address} {what} ({type(error).__name__})",
             reason=LLMErrorReason.TRANSPORT,
@@ -311,6 +320,19 @@ _WHAT = {
     "ProxyError": "was refused by the proxy",
     "UnsupportedProtocol": "needs http:// or https://",
 }
+
+
+def _why(words: str) -> str:
+    """Why a connection could not be made, from the words of the system, which name no secret but are not shown."""
+    for sign, meaning in (
+        ("SSL", "TLS"),
+        ("refused", "refused"),
+        ("ame or service", "no such host"),
+        ("getaddr", "no such host"),
+    ):
+        if sign in words:
+            return f": {meaning}"
+    return ""
 
 
 def _bare(error: Exception) -> Exception:

@@ -60,6 +60,8 @@ def register_endpoint(name: str, base_url: str, *, like: str = "openai", **chang
             raise SettingError(f"an endpoint has no {change!r}; {did_you_mean(change, known)}")
     if changes.get("wire", model.wire) not in get_args(Wire):
         raise SettingError(f"a wire is one of {', '.join(map(repr, get_args(Wire)))}, not {changes['wire']!r}")
+    if not base_url.startswith(("http://", "https://")):
+        raise SettingError(f"the base URL of {name!r} must begin with http:// or https://, not {base_url!r}")
     own = {"key": None, "key_optional": False, "url_variable": None, "url_suffix": ""}
     endpoint = replace(model, name=_checked(name), base_url=base_url, **{**own, **changes})
 
@@ -97,6 +99,8 @@ def connect(spec: str, **settings: Any) -> Provider:
 
 def resolve_provider(spec: str, **settings: Any) -> Provider:
     """The provider for ``"name"`` or ``"name:model"``, as `connect` does."""
+    if not isinstance(spec, str):
+        raise SettingError(f"a provider is named by a str such as 'openai:gpt-5.2', not {spec!r}")
     name, _, model = spec.partition(":")
     factory = _registered.get(name)
     if factory is not None:
@@ -106,18 +110,39 @@ def resolve_provider(spec: str, **settings: Any) -> Provider:
         return cast("Factory", getattr(import_module(module), attribute))(model or None, **settings)
     endpoint = _endpoints().get(name)
     if endpoint is None:
-        hint = did_you_mean(name, provider_names())
-        raise UnknownProviderError(f"no provider is named {name!r} (from {spec!r}); {hint}")
+        raise UnknownProviderError(f"no provider is named {name!r} (from {spec!r}); {_meant(spec)}")
     return _remote(endpoint, model or None, settings)
 
 
+_KNOWN_AS = {"claude": "anthropic", "google": "gemini", "gpt": "openai", "chatgpt": "openai", "grok": "xai"}
+
+
+def _meant(spec: str) -> str:
+    """What was probably meant by a name that is none: another case, a slash, a maker's or a model's name."""
+    head, mark, rest = spec.partition(":") if ":" in spec else spec.partition("/")
+    plain, names = head.lower(), provider_names()
+    family = _KNOWN_AS.get(plain.split("-")[0])
+    if plain in names or family is not None:
+        name = plain if plain in names else str(family)
+        model = rest if mark else (spec if plain != plain.split("-")[0] else "")
+        return f"did you mean {f'{name}:{model}' if model else name!r}?"
+    return did_you_mean(head, names)
+
+
 _SETTINGS = ("api_key", "base_url", "timeout_s", "headers", "extra", "proxy", "client", "async_client")
+
+
+_KINDS: Mapping[str, type] = {"api_key": str, "base_url": str, "proxy": str, "headers": Mapping, "extra": Mapping}
 
 
 def _remote(endpoint: Any, model: str | None, settings: Mapping[str, Any]) -> Provider:
     for name in settings:
         if name not in _SETTINGS:
             raise SettingError(f"{endpoint.name} has no setting {name!r}; {did_you_mean(name, _SETTINGS)}")
+    for name, kind in _KINDS.items():
+        value = settings.get(name)
+        if value is not None and not isinstance(value, kind):
+            raise SettingError(f"{name} of {endpoint.name} is a {kind.__name__}, not {type(value).__name__}")
     from decidable.providers.remote import RemoteProvider  # brings in httpx
 
     return RemoteProvider(endpoint, model, **settings)

@@ -168,9 +168,18 @@ class RemoteProvider:
         return request
 
     def _decoded(self, reply: HttpReply, request: ChatRequest) -> Reply:
-        if 200 <= reply.status < 300:
+        if 200 <= reply.status < 300 and not _is_page(reply.headers):
             return self._codec.decode(reply, request)
-        if 300 <= reply.status < 400:
+        if reply.status < 300:
+            raise LLMError(
+                f"{self.name} at {self._transport.address} answered with a web page; set base_url to where its API "
+                "begins",
+                reason=LLMErrorReason.INVALID,
+                http_status=reply.status,
+                provider=self.name,
+                model=request.model or self.model,
+            )
+        if reply.status < 400:
             raise LLMError(
                 f"{self.name} at {self._transport.address} redirects elsewhere (status {reply.status}), which is not "
                 "followed, since the key would go along; set base_url to where it should go",
@@ -181,6 +190,8 @@ class RemoteProvider:
             )
         error = self._codec.error(reply)
         error.model = request.model or self.model
+        if reply.status == 404:
+            error.add_note(f"asked at {self._transport.address}, for the model {error.model!r}; is the address right?")
         raise error
 
 
@@ -229,7 +240,12 @@ def _bare(error: LLMError) -> LLMError:
 
 def _streams(status: int, headers: Mapping[str, str]) -> bool:
     """Whether events are coming; some servers answer a wish for a stream with the whole reply."""
-    return 200 <= status < 300 and not headers.get("content-type", "").lower().startswith("application/json")
+    plain = headers.get("content-type", "").lower().startswith("application/json")
+    return 200 <= status < 300 and not plain and not _is_page(headers)
+
+
+def _is_page(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-type", "").lower().startswith("text/html")
 
 
 def _in_one(reply: Reply) -> Iterator[Delta | Reply]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -10,7 +12,8 @@ from typing import Any, TypeAlias
 
 from decidable.content import text_of
 from decidable.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from decidable.messages import ChatRequest, Reply, Request, ToolCall, Usage
+from decidable.flow.prompts import LABEL_INSTRUCTION
+from decidable.messages import ChatRequest, Reply, Request, Token, ToolCall, Usage
 from decidable.providers.protocol import Capabilities
 from decidable.runtimes import Runtime
 from decidable.typed import Answer, ChoiceAnswer, ChoiceQuestion, NoulAnswer, NoulQuestion, QuestionRequest
@@ -69,11 +72,22 @@ def pick(option: str, /, **arguments: Any) -> Answerer:
         if request.tools:
             name = _tool_for(request, option)
             return Reply(stop="tool_calls", tool_calls=(ToolCall("call_0", name, arguments),))
+        if letter := _letter_of(request, option):
+            return Reply(letter, stop="stop", tokens=(Token(letter, 0.0, ((letter, 0.0),)),))
         call = {"call": option, "args": arguments} if arguments else {"call": option}
         return Reply(json.dumps(call, ensure_ascii=False), stop="stop")
 
     answer.__qualname__ = f"pick({option!r})"  # what a left-over step is called
     return answer
+
+
+def _letter_of(request: ChatRequest, option: str) -> str:
+    """The letter of an option in a menu of lettered options; empty where there is none."""
+    prompt = text_of(request.messages[-1].content) if request.messages else ""
+    if not prompt.endswith(LABEL_INSTRUCTION):
+        return ""
+    found = re.search(rf"^([A-Z])\) {re.escape(option)}(?:$|: )", prompt, re.MULTILINE)
+    return found[1] if found is not None else ""
 
 
 def _tool_for(request: ChatRequest, option: str) -> str:
@@ -101,9 +115,17 @@ def distribution(**probabilities: float) -> Answerer:
     """A decision model's answer: the probability of each option; the likeliest is picked."""
 
     def answer(request: Request) -> Reply:
-        if not isinstance(request, QuestionRequest):
-            raise ScriptError("distribution(...) answers a decision model's questions; this request is a chat request")
         likeliest = max(probabilities, key=probabilities.__getitem__)
+        if isinstance(request, ChatRequest):
+            letters = {_letter_of(request, option): p for option, p in probabilities.items() if p > 0}
+            if "" in letters:
+                raise ScriptError(
+                    "distribution(...) answers a decision model's questions, or a chat request with logprobs=True; "
+                    "this is a chat request of another kind, or lacks one of the options"
+                )
+            top = tuple((letter, math.log(p)) for letter, p in letters.items())
+            letter = _letter_of(request, likeliest)
+            return Reply(letter, stop="stop", tokens=(Token(letter, dict(top)[letter], top),))
         reply = _sure_answers(request, likeliest, {})
         return Reply(
             answers={**(reply.answers or {}), "pick": ChoiceAnswer(likeliest, probabilities)},
