@@ -196,7 +196,7 @@ def test_clients_of_the_callers_come_in_pairs():
 
 
 @pytest.mark.parametrize(
-    ("name", "'meant'"),
+    ("name", "meant"),
     [
         ("OpenAI:gpt-5.2", "'openai:gpt-5.2'"),
         ("openai/gpt-5.2", "'openai:gpt-5.2'"),
