@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from decidable import (
+    ArgumentTypeError,
     ContentError,
     LLMError,
     MissingExtraError,
@@ -54,7 +55,10 @@ def test_a_host_function_gets_system_only_if_it_asks(both):
 
     assert f(Runtime(lambda content, *, system=None: f"{system}/{len(content)}")) == "Be brief./1"
     assert f(Runtime(lambda content: content[0]["text"])) == "Be brief."
-    assert f(Runtime(lambda content, **kw: str(sorted(kw)))) == "['effort', 'model', 'response_format', 'system']"
+    assert (
+        f(Runtime(lambda content, **kw: str(sorted(kw))))
+        == "['effort', 'model', 'response_format', 'sampling', 'system']"
+    )
 
 
 def test_a_re_ask_reaches_a_host_function_as_blocks(both):
@@ -360,3 +364,19 @@ def test_retry_after_of_a_response_that_counts_as_false():
     with pytest.raises(LLMError) as caught:
         Runtime(model, max_retries=0).exec("?")
     assert (caught.value.reason, caught.value.retry_after_s) == ("rate_limit", 7.0)
+
+
+def test_a_host_function_is_told_how_to_sample_if_it_asks():
+    seen = []
+
+    def model(content, *, sampling=None):
+        seen.append(sampling)
+        return "x"
+
+    Runtime(model, sampling={"seed": 3}).exec("Hello")
+    assert seen[0].seed == 3
+
+
+def test_a_provider_where_a_runtime_is_wanted():
+    with pytest.raises(ArgumentTypeError, match=r"make one of it: Runtime\("):
+        decision.make("?", ["a", "b"], runtime=scripted().provider)

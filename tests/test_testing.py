@@ -141,3 +141,13 @@ def test_a_step_that_gives_no_reply_and_a_left_over_pick_say_so():
         scripted(lambda request: {"call": "x"}).exec("?")
     with pytest.raises(ScriptError, match=r"pick\('close'\)"), scripted(pick("close")):
         pass
+
+
+@pytest.mark.parametrize("status", ["500", 200, 600])
+def test_a_failure_over_http_has_a_failures_status(status):
+    from decidable.testing import http_failure
+
+    with pytest.raises(ValueError, match="a failure has a status from 300 to 599"):
+        http_failure(status)
+    with pytest.raises(TypeError, match="over HTTP are for fake_endpoint"):
+        scripted(http_failure(500))

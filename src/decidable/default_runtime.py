@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 from decidable.ambient import Scope, current_scope, scope_variable
 from decidable.errors import ArgumentTypeError, RuntimeMissingError
+from decidable.providers.protocol import Provider
 from decidable.runtimes import Runtime
 
 __all__ = ["chosen_runtime", "current_runtime", "runtime", "set_default_runtime", "use_runtime"]
@@ -53,7 +54,7 @@ def chosen_runtime(runtime: Any) -> Runtime:
         return current_runtime()
     hint = (
         f"; make one of it: Runtime({runtime!r})"
-        if isinstance(runtime, str) or (callable(runtime) and not isinstance(runtime, type))
+        if isinstance(runtime, (str, Provider)) or (callable(runtime) and not isinstance(runtime, type))
         else ""
     )
     raise ArgumentTypeError(f"runtime= takes a Runtime, not {runtime!r}{hint}")

@@ -14,7 +14,7 @@ from decidable.providers.protocol import Capabilities
 __all__ = ["CallableProvider"]
 
 _CAPABILITIES = Capabilities(chat=True, images=True, remote=False)
-_OPTIONAL = ("model", "response_format", "system", "effort")
+_OPTIONAL = ("model", "response_format", "system", "effort", "sampling")
 _MISTAKES = (
     *(TypeError, NotImplementedError, AssertionError, AttributeError, LookupError, NameError, ValueError),
     *(ArithmeticError, RecursionError, FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError),
@@ -26,8 +26,8 @@ class CallableProvider:
 
     Args:
         function: Called with the content as a list of blocks (``{"type": "text", "text": ...}``), and with those of
-            the keywords ``model``, ``response_format``, ``system`` and ``effort`` that it takes. Returns the reply's
-            text, or a `Reply`. Anything it raises that is a programming error passes through; anything else is a
+            the keywords ``model``, ``response_format``, ``system``, ``effort``, ``sampling`` that it takes. Returns the
+            reply's text, or a `Reply`. Anything it raises that is a programming error passes through; anything else is a
             failed request and is retried.
         name: For records and traces.
     """
@@ -96,6 +96,8 @@ class CallableProvider:
             values["response_format"] = request.output_schema
         if "effort" in keywords:
             values["effort"] = request.effort
+        if "sampling" in keywords:
+            values["sampling"] = request.sampling
         if "system" in keywords:
             values["system"] = request.system
         elif request.system:

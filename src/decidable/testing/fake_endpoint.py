@@ -38,6 +38,8 @@ class HttpStep:
 
 def http_failure(status: int, code: str = "", *, message: str = "made to fail", **headers: str) -> HttpStep:
     """A step by which the endpoint answers with a failure; ``retry_after="2"`` is sent as the header Retry-After."""
+    if type(status) is not int or not 300 <= status <= 599:
+        raise ValueError(f"a failure has a status from 300 to 599, not {status!r}")
     return HttpStep(status, code, message, {name.replace("_", "-"): value for name, value in headers.items()})
 
 

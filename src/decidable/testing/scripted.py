@@ -255,7 +255,10 @@ class ScriptedRuntime(Runtime):
     ) -> None:
         for step in steps:
             if not (isinstance(step, (str, Reply, BaseException)) or callable(step)):
-                raise TypeError(f"a step is a str, a Reply, an exception or a function of the request, not {step!r}")
+                raise TypeError(
+                    f"a step is a str, a Reply, an exception or a function of the request, not {step!r}; failures "
+                    "over HTTP are for fake_endpoint"
+                )
         if chunks is not None and chunks < 1:
             raise ValueError(f"chunks counts characters per piece, 1 or more, not {chunks!r}")
         self._script = ScriptedProvider(steps, questions=questions, model=model, chunks=chunks)
