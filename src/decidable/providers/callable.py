@@ -27,8 +27,8 @@ class CallableProvider:
     Args:
         function: Called with the content as a list of blocks (``{"type": "text", "text": ...}``), and with those of
             the keywords ``model``, ``response_format``, ``system``, ``effort``, ``sampling`` that it takes. Returns the
-            reply's text, or a `Reply`. Anything it raises that is a programming error passes through; anything else is a
-            failed request and is retried.
+            reply's text, or a `Reply`. Anything it raises that is a programming error passes through; anything else is
+            a failed request and is retried.
         name: For records and traces.
     """
 
