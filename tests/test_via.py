@@ -11,11 +11,12 @@ from pydantic import BaseModel
 
 from decidable import DecisionError, RefusedError, SettingError, UnaskableError, decision
 from decidable.menu import menu_of
-from decidable.messages import ChatRequest, NamedTool, Reply, ToolCall, ToolResult
+from decidable.messages import ChatRequest, Reply
 from decidable.native import menu_schema, menu_tools
 from decidable.providers.protocol import Capabilities
 from decidable.runtimes import Runtime
 from decidable.testing import pick, scripted, text, truncated
+from decidable.tools import NamedTool, ToolCall, ToolResult
 
 VIAS = ("menu", "tools", "schema")
 
@@ -179,7 +180,7 @@ def test_every_call_is_answered_before_the_re_ask(both):
 
 
 def test_the_turn_of_a_model_that_reasons_goes_back_as_it_came():
-    from decidable.messages import Echo
+    from decidable.tools import Echo
 
     echo = Echo("scripted", [{"signed": "thought"}])
     with scripted(called(call("vanish"), echo=echo), pick("close")) as rt:

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from decidable import DecisionError, LLMError, SettingError, UnaskableError, Unsure, Usage, decision, trace
 from decidable.flow.votes import orders
 from decidable.menu import menu_of
-from decidable.messages import Reply, Token
+from decidable.messages import Reply
 from decidable.runtimes import Runtime
 from decidable.testing import pick, scripted
+from decidable.tools import Token
 
 ABC = ["a", "b", "c"]
 

@@ -5,11 +5,13 @@
 See `decidable.decision.make` for the heart of it.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from decidable import decision
 from decidable.ambient import Frame, invocation_hook
 from decidable.attempt import Attempt, FailureKind
 from decidable.default_runtime import runtime, set_default_runtime, use_runtime
-from decidable.deltas import ReasoningDelta, TextDelta, ToolCallDelta
 from decidable.errors import (
     ArgumentTypeError,
     CancelledError,
@@ -35,7 +37,6 @@ from decidable.errors import (
 )
 from decidable.flow.ask import RetryInfo
 from decidable.flow.record import Decision, Fallback, Vote, Votes
-from decidable.flow.streaming import Finished, Restarted
 from decidable.function import AgenticFunction, agentic_function
 from decidable.llm import async_llm, llm
 from decidable.messages import Reply, Sampling, Usage
@@ -45,7 +46,29 @@ from decidable.providers.registry import connect, register_endpoint, register_pr
 from decidable.runtimes import Runtime
 from decidable.trace import Trace, trace
 
+if TYPE_CHECKING:
+    from decidable.deltas import ReasoningDelta, TextDelta, ToolCallDelta
+    from decidable.flow.streaming import Finished, Restarted
+
 __version__ = "0.1.0"
+
+_LATER = {
+    "Finished": "decidable.flow.streaming",
+    "ReasoningDelta": "decidable.deltas",
+    "Restarted": "decidable.flow.streaming",
+    "TextDelta": "decidable.deltas",
+    "ToolCallDelta": "decidable.deltas",
+}
+"""What is imported when it is first asked for: most programs never stream."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'decidable' has no attribute {name!r}")
+    value = getattr(import_module(_LATER[name]), name)
+    globals()[name] = value
+    return value
+
 
 __all__ = [
     "AgenticFunction",

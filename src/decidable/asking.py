@@ -11,7 +11,7 @@ from decidable.binding import Choice, bind
 from decidable.content import Content, with_text
 from decidable.errors import UnaskableError
 from decidable.flow.ask import Call, ask
-from decidable.flow.askers import Asker, ChatAsker, ToolAsker
+from decidable.flow.askers import Asker, ChatAsker
 from decidable.flow.decide import Picked, picked, until_valid
 from decidable.flow.effects import Flow
 from decidable.flow.prompts import DECISION_INSTRUCTION, state_text
@@ -100,6 +100,8 @@ def _asker(menu: Menu, content: Content, manner: Manner, provider: Provider) -> 
 
 
 def _tools(menu: Menu, content: Content, manner: Manner, provider: Provider) -> Asker[Choice]:
+    from decidable.flow.tool_asker import ToolAsker  # most programs stay with the text menu
+
     if not provider.capabilities.tools:
         raise UnaskableError(f"{provider.name} takes no tools; leave via='tools' out, or use via='menu'")
     return ToolAsker(
@@ -113,7 +115,7 @@ def _tools(menu: Menu, content: Content, manner: Manner, provider: Provider) -> 
 
 
 def _schema(menu: Menu, provider: Provider) -> Mapping[str, Any]:
-    from decidable.native import menu_schema  # most programs stay with the text menu
+    from decidable.native import menu_schema  # as above
 
     if not provider.capabilities.output_schema:
         raise UnaskableError(f"{provider.name} holds no reply to a schema; leave via='schema' out, or use via='menu'")

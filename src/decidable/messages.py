@@ -9,23 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from decidable.content import Content
 
 if TYPE_CHECKING:
+    from decidable.tools import Echo, NamedTool, Token, ToolCall, ToolResult, ToolSpec
     from decidable.typed import Answer, QuestionRequest
 
 __all__ = [
     "ChatRequest",
-    "Echo",
     "Message",
-    "NamedTool",
     "Reply",
     "Request",
     "Role",
     "Sampling",
     "StopReason",
-    "Token",
-    "ToolCall",
     "ToolChoice",
-    "ToolResult",
-    "ToolSpec",
     "Usage",
 ]
 
@@ -34,66 +29,6 @@ Role: TypeAlias = Literal["user", "assistant"]
 StopReason: TypeAlias = Literal["stop", "length", "tool_calls", "refusal", "content_filter"]
 """Why the model stopped: by itself, at its token limit, to have tools run, because it declined, because it was
 filtered."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
-    """A tool as a model sees it.
-
-    Attributes:
-        name: What the model calls it.
-        description: What it does.
-        parameters: JSON Schema of its arguments, of ``"type": "object"``.
-    """
-
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A tool that the model wants run.
-
-    Attributes:
-        id: What its result is matched by; unique within the reply.
-        name: The tool.
-        arguments: The object that the wire gave; as text when it was not the JSON of an object.
-    """
-
-    id: str
-    name: str
-    arguments: Mapping[str, Any] | str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """What a tool gave back.
-
-    Attributes:
-        call_id: `ToolCall.id` of the call that it answers.
-        name: The tool.
-        content: The result.
-        is_error: Whether it says what went wrong.
-    """
-
-    call_id: str
-    name: str
-    content: Content
-    is_error: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Echo:
-    """A reply as the wire gave it, to be sent back word for word to whoever gave it: signed or encrypted reasoning.
-
-    Attributes:
-        source: The provider's name; another provider is sent the plain message instead.
-        data: JSON that only that wire understands.
-    """
-
-    source: str
-    data: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +48,6 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     tool_results: tuple[ToolResult, ...] = ()
     echo: Echo | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NamedTool:
-    """A tool choice: this tool and no other."""
-
-    name: str
 
 
 ToolChoice: TypeAlias = "Literal['auto', 'required', 'none'] | NamedTool"
@@ -193,21 +121,6 @@ class Usage:
             self.cached_tokens + other.cached_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One place of a reply's text.
-
-    Attributes:
-        text: The token that stands there.
-        logprob: Natural logarithm of its probability.
-        top: The likeliest tokens at that place, with theirs.
-    """
-
-    text: str
-    logprob: float
-    top: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

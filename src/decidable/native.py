@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 from decidable.menu import Menu
-from decidable.messages import ToolSpec
 from decidable.schema.field import Field
 from decidable.schema.jsonschema import hoisted, object_schema
+from decidable.tools import ToolSpec
 
 __all__ = ["menu_schema", "menu_tools"]
 

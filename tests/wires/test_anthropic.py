@@ -19,23 +19,13 @@ from hypothesis import strategies as st
 from decidable.content import MediaPart, TextPart
 from decidable.deltas import ReasoningDelta, TextDelta, ToolCallDelta
 from decidable.errors import LLMError, LLMErrorReason, UnaskableError
-from decidable.messages import (
-    ChatRequest,
-    Echo,
-    Message,
-    NamedTool,
-    Reply,
-    Sampling,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
-    Usage,
-)
+from decidable.messages import ChatRequest, Message, Reply, Sampling, Usage
 from decidable.providers.endpoint import Endpoint
 from decidable.providers.wires.anthropic import AnthropicMessages
 from decidable.providers.wires.codec import HttpReply
 from decidable.providers.wires.sse import SseParser
 from decidable.testing.fake_wires import anthropic as fake
+from decidable.tools import Echo, NamedTool, ToolCall, ToolResult, ToolSpec
 
 FIXTURES = Path(__file__).parent / "fixtures" / "anthropic"
 ENDPOINT = Endpoint(name="anthropic", wire="anthropic", key_header="x-api-key", strict_tools=True)

@@ -11,22 +11,12 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from decidable.content import MediaPart, TextPart
-from decidable.messages import (
-    ChatRequest,
-    Echo,
-    Message,
-    NamedTool,
-    Reply,
-    Sampling,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
-    Usage,
-)
+from decidable.messages import ChatRequest, Message, Reply, Sampling, Usage
 from decidable.providers.endpoint import Endpoint
 from decidable.providers.wires.anthropic import AnthropicMessages
 from decidable.providers.wires.sse import SseParser
 from decidable.testing.fake_wires import anthropic as fake
+from decidable.tools import Echo, NamedTool, ToolCall, ToolResult, ToolSpec
 
 pytest.importorskip("anthropic", reason="compares with the types of the anthropic package, which is not installed")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from decidable import DecisionError, LLMError, RefusedError, Runtime, TextDelta, UnaskableError, Usage
-from decidable.messages import Reply, Token, ToolCall
+from decidable.messages import Reply
 from decidable.testing import fake_endpoint, http_failure, pick, refusal, truncated
+from decidable.tools import Token, ToolCall
 from test_via import CASES, MENU, VIAS
 
 NAMES = ["openai:tiny", "openai-responses:tiny", "anthropic:tiny", "gemini:tiny", "openrouter:tiny", "vllm:tiny"]

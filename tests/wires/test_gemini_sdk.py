@@ -12,23 +12,12 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from decidable.content import MediaPart, TextPart
-from decidable.messages import (
-    ChatRequest,
-    Echo,
-    Message,
-    NamedTool,
-    Reply,
-    Sampling,
-    Token,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
-    Usage,
-)
+from decidable.messages import ChatRequest, Message, Reply, Sampling, Usage
 from decidable.providers.endpoint import Endpoint
 from decidable.providers.wires.gemini import _FAILED, _STOPS, _UNREADABLE, GeminiContent
 from decidable.providers.wires.sse import SseParser
 from decidable.testing.fake_wires import gemini as fake
+from decidable.tools import Echo, NamedTool, Token, ToolCall, ToolResult, ToolSpec
 
 pytest.importorskip("google.genai", reason="compares with the types of the google-genai package, not installed here")
 

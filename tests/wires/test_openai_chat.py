@@ -20,25 +20,14 @@ from hypothesis import strategies as st
 from decidable.content import MediaPart, TextPart
 from decidable.deltas import ReasoningDelta, TextDelta, ToolCallDelta
 from decidable.errors import LLMError, LLMErrorReason, UnaskableError
-from decidable.messages import (
-    ChatRequest,
-    Echo,
-    Message,
-    NamedTool,
-    Reply,
-    Sampling,
-    Token,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
-    Usage,
-)
+from decidable.messages import ChatRequest, Message, Reply, Sampling, Usage
 from decidable.providers.endpoint import Endpoint
 from decidable.providers.endpoints import ENDPOINTS
 from decidable.providers.wires.codec import HttpReply
 from decidable.providers.wires.openai_chat import OpenAIChat
 from decidable.providers.wires.sse import SseParser
 from decidable.testing.fake_wires import openai_chat as fake
+from decidable.tools import Echo, NamedTool, Token, ToolCall, ToolResult, ToolSpec
 
 FIXTURES = Path(__file__).parent / "fixtures" / "openai_chat"
 GPT = "gpt-5.4-2026-03-05"

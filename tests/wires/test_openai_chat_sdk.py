@@ -11,22 +11,12 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from decidable.content import MediaPart, TextPart
-from decidable.messages import (
-    ChatRequest,
-    Message,
-    NamedTool,
-    Reply,
-    Sampling,
-    Token,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
-    Usage,
-)
+from decidable.messages import ChatRequest, Message, Reply, Sampling, Usage
 from decidable.providers.endpoints import ENDPOINTS
 from decidable.providers.wires.openai_chat import OpenAIChat
 from decidable.providers.wires.sse import SseParser
 from decidable.testing.fake_wires import openai_chat as fake
+from decidable.tools import NamedTool, Token, ToolCall, ToolResult, ToolSpec
 
 pytest.importorskip("openai", reason="compares with the types of the openai package, which is not installed")
 

@@ -11,11 +11,12 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from decidable.content import MediaPart, TextPart
-from decidable.messages import ChatRequest, Message, NamedTool, Reply, Sampling, Token, ToolCall, ToolResult, ToolSpec
+from decidable.messages import ChatRequest, Message, Reply, Sampling
 from decidable.providers.endpoint import Endpoint
 from decidable.providers.wires.openai_responses import OpenAIResponses
 from decidable.providers.wires.sse import SseParser
 from decidable.testing.fake_wires import openai_responses as fake
+from decidable.tools import NamedTool, Token, ToolCall, ToolResult, ToolSpec
 
 pytest.importorskip("openai", reason="compares with the types of the openai package, which is not installed")
 

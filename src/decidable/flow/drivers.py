@@ -7,16 +7,18 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from decidable.ambient import Recorder, Scope, current_scope, scope_variable
-from decidable.deltas import Delta, TextDelta
 from decidable.errors import LLMError, LLMErrorReason
 from decidable.flow.effects import Begin, Draw, Effect, End, Flow, Now, RunAll, RunOption, Send, Wait
 from decidable.messages import Reply
 from decidable.options import FunctionOption
 from decidable.providers.forbid import refuse_if_forbidden
 from decidable.providers.protocol import StreamingProvider
+
+if TYPE_CHECKING:
+    from decidable.deltas import Delta
 
 __all__ = ["HOST", "Host", "Run", "drive", "drive_async", "shortened"]
 
@@ -370,6 +372,8 @@ def _itself(value: Any) -> Any:
 
 def _in_one(reply: Reply) -> Iterator[Delta | Reply]:
     if reply.text:
+        from decidable.deltas import TextDelta  # most programs never stream
+
         yield TextDelta(reply.text)
     yield reply
 

@@ -18,8 +18,9 @@ from decidable.flow.effects import Flow
 from decidable.flow.prompts import LABEL_INSTRUCTION, menu_text
 from decidable.flow.votes import Ballot
 from decidable.menu import Menu
-from decidable.messages import ChatRequest, Message, Reply, Sampling, Token
+from decidable.messages import ChatRequest, Message, Reply, Sampling
 from decidable.reading.failures import declined, head
+from decidable.tools import Token
 
 __all__ = ["LabelAsker", "label_ballot"]
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from decidable.deltas import Delta
 from decidable.messages import Reply, Request
+
+if TYPE_CHECKING:
+    from decidable.deltas import Delta
 
 __all__ = ["Capabilities", "Provider", "StreamingProvider", "SyncProvider"]
 

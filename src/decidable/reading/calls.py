@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from decidable.attempt import Failure, FailureKind, Pick, Repair
-from decidable.messages import Reply, ToolCall
+from decidable.messages import Reply
 from decidable.reading.failures import declined, head, truncated
 from decidable.reading.shapes import fingerprint
+from decidable.tools import ToolCall
 
 __all__ = ["read_calls"]
 

@@ -10,11 +10,12 @@ from threading import Lock
 from typing import Any, TypeAlias, cast
 
 from decidable.errors import SettingError, UnknownProviderError, did_you_mean
-from decidable.messages import ChatRequest, Reply, ToolCall
+from decidable.messages import ChatRequest, Reply
 from decidable.providers.endpoints import ENDPOINTS
 from decidable.providers.registry import connect
 from decidable.providers.wires.codec import HttpReply
 from decidable.testing.scripted import ScriptError, Step, text
+from decidable.tools import ToolCall
 
 __all__ = ["FakeEndpoint", "HttpStep", "fake_endpoint", "http_failure"]
 

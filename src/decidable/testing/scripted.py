@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 from decidable.content import text_of
 from decidable.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from decidable.flow.prompts import LABEL_INSTRUCTION
-from decidable.messages import ChatRequest, Reply, Request, Token, ToolCall, Usage
+from decidable.messages import ChatRequest, Reply, Request, Usage
 from decidable.providers.protocol import Capabilities
 from decidable.runtimes import Runtime
+from decidable.tools import Token, ToolCall
 from decidable.typed import Answer, ChoiceAnswer, ChoiceQuestion, NoulAnswer, NoulQuestion, QuestionRequest
 
 __all__ = [

@@ -10,15 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from decidable.content import Content, MediaPart
-from decidable.messages import (
-    ChatRequest,
-    Echo,
-    Message,
-    NamedTool,
-    Reply,
-    ToolResult,
-    Usage,
-)
+from decidable.messages import ChatRequest, Message, Reply, Usage
 from decidable.providers.endpoint import Endpoint
 from decidable.providers.wires.anthropic_stream import STOPS, MessageStream, call_of, explanation
 from decidable.providers.wires.base import BaseCodec
@@ -35,6 +27,7 @@ from decidable.providers.wires.common import (
 )
 from decidable.providers.wires.dialects import ANTHROPIC
 from decidable.providers.wires.failures import Trouble, without_reply
+from decidable.tools import Echo, NamedTool, ToolResult
 
 __all__ = ["AnthropicMessages"]
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from decidable.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from decidable.messages import ChatRequest, Reply, StopReason, ToolCall
+from decidable.messages import ChatRequest, Reply, StopReason
 from decidable.providers.wires.codec import Whole, json_of
 from decidable.providers.wires.common import arguments_of, object_of, said
 from decidable.providers.wires.failures import broken_off
+from decidable.tools import ToolCall
 
 __all__ = ["STOPS", "MessageStream", "call_of", "explanation"]
 

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from decidable.errors import LLMError
-from decidable.messages import ChatRequest, Reply, ToolCall
+from decidable.messages import ChatRequest, Reply
 from decidable.providers.endpoint import Endpoint
 from decidable.providers.wires.codec import HttpReply, json_of
 from decidable.providers.wires.common import Lowerings
 from decidable.providers.wires.failures import Trouble, wire_error
 from decidable.schema.lowering import Dialect
+from decidable.tools import ToolCall
 
 __all__ = ["BaseCodec"]
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from decidable.content import Content, MediaPart, TextPart
 from decidable.errors import UnaskableError
-from decidable.messages import ChatRequest, Sampling, ToolCall
+from decidable.messages import ChatRequest, Sampling
 from decidable.providers.endpoint import Endpoint
 from decidable.schema.lowering import Dialect, Lowered, lower
+from decidable.tools import ToolCall
 
 __all__ = [
     "Lowerings",

@@ -14,18 +14,7 @@ from urllib.parse import quote
 
 from decidable.content import Content, MediaPart, TextPart, text_of
 from decidable.errors import UnaskableError
-from decidable.messages import (
-    ChatRequest,
-    Echo,
-    Message,
-    NamedTool,
-    Reply,
-    StopReason,
-    Token,
-    ToolResult,
-    ToolSpec,
-    Usage,
-)
+from decidable.messages import ChatRequest, Message, Reply, StopReason, Usage
 from decidable.providers.wires.base import BaseCodec
 from decidable.providers.wires.codec import HttpCall
 from decidable.providers.wires.common import (
@@ -50,6 +39,7 @@ from decidable.providers.wires.gemini_stream import (
     failed,
     parts_in,
 )
+from decidable.tools import Echo, NamedTool, Token, ToolResult, ToolSpec
 
 __all__ = ["GeminiContent"]
 

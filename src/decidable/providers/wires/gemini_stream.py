@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from decidable.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from decidable.messages import ChatRequest, Reply, ToolCall
+from decidable.messages import ChatRequest, Reply
 from decidable.providers.wires.codec import Whole, json_of
 from decidable.providers.wires.common import arguments_of, list_of, object_of, objects_of, said
 from decidable.providers.wires.failures import broken_off
+from decidable.tools import ToolCall
 
 __all__ = ["ContentStream", "blocked", "call_of", "calls_in", "failed", "parts_in"]
 

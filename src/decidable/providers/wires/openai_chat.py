@@ -10,17 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from decidable.content import Content, MediaPart
-from decidable.messages import (
-    ChatRequest,
-    Echo,
-    Message,
-    NamedTool,
-    Reply,
-    StopReason,
-    Token,
-    ToolSpec,
-    Usage,
-)
+from decidable.messages import ChatRequest, Message, Reply, StopReason, Usage
 from decidable.providers.wires.base import BaseCodec
 from decidable.providers.wires.codec import HttpCall
 from decidable.providers.wires.common import (
@@ -40,6 +30,7 @@ from decidable.providers.wires.common import (
 from decidable.providers.wires.dialects import OPENAI_STRICT
 from decidable.providers.wires.failures import Trouble, without_reply
 from decidable.providers.wires.openai_chat_stream import ChatStream, tells_failure, words_of
+from decidable.tools import Echo, NamedTool, Token, ToolSpec
 
 __all__ = ["OpenAIChat"]
 

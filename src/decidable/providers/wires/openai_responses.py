@@ -11,19 +11,7 @@ from typing import Any
 
 from decidable.content import Content, MediaPart
 from decidable.deltas import Delta, ReasoningDelta, TextDelta
-from decidable.messages import (
-    ChatRequest,
-    Echo,
-    Message,
-    NamedTool,
-    Reply,
-    StopReason,
-    Token,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
-    Usage,
-)
+from decidable.messages import ChatRequest, Message, Reply, StopReason, Usage
 from decidable.providers.wires.base import BaseCodec
 from decidable.providers.wires.codec import HttpCall, json_of
 from decidable.providers.wires.common import (
@@ -42,6 +30,7 @@ from decidable.providers.wires.common import (
 from decidable.providers.wires.dialects import OPENAI_STRICT
 from decidable.providers.wires.failures import Trouble, broken_off, without_reply
 from decidable.providers.wires.tool_deltas import ToolCallAssembly
+from decidable.tools import Echo, NamedTool, Token, ToolCall, ToolResult, ToolSpec
 
 __all__ = ["OpenAIResponses"]
 

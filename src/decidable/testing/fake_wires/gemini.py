@@ -9,18 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from decidable.content import Content, MediaPart, TextPart
-from decidable.messages import (
-    ChatRequest,
-    Message,
-    NamedTool,
-    Reply,
-    Sampling,
-    ToolCall,
-    ToolChoice,
-    ToolResult,
-    ToolSpec,
-    Usage,
-)
+from decidable.messages import ChatRequest, Message, Reply, Sampling, ToolChoice, Usage
+from decidable.tools import NamedTool, ToolCall, ToolResult, ToolSpec
 
 __all__ = ["answer", "asked", "events", "failure"]
 

@@ -9,18 +9,8 @@ from itertools import count
 from typing import Any
 
 from decidable.content import Content, MediaPart, TextPart
-from decidable.messages import (
-    ChatRequest,
-    Message,
-    NamedTool,
-    Reply,
-    Sampling,
-    Token,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
-    Usage,
-)
+from decidable.messages import ChatRequest, Message, Reply, Sampling, Usage
+from decidable.tools import NamedTool, Token, ToolCall, ToolResult, ToolSpec
 
 __all__ = ["answer", "asked", "events", "failure"]
 
