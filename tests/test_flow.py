@@ -141,7 +141,7 @@ BAD = Reply("hm", usage=Usage(3, 1))
 
 def test_a_budget_sees_re_asks_too():
     budget = Limit(1)
-    _, error = play(decide(picked(Call(PROVIDER, budget=budget), asker()), {}), BAD)
+    _, error = play(decide(picked(Call(PROVIDER, meters=(budget,)), asker()), {}), BAD)
     assert str(error) == "spent"
     assert budget.booked == [BAD]
 

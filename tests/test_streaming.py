@@ -22,7 +22,7 @@ from decidable import (
     trace,
 )
 from decidable.ambient import current_scope
-from decidable.flow.drivers import Host
+from decidable.flow.run import Host
 from decidable.messages import Reply
 from decidable.providers.protocol import Capabilities
 from decidable.testing import pick, scripted

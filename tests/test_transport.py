@@ -574,7 +574,7 @@ def test_a_cut_in_the_body_is_a_transport_error_and_is_tried_again(both):
 
 
 def _quick():
-    from decidable.flow.drivers import Host
+    from decidable.flow.run import Host
 
     async def no_sleep(seconds: float) -> None:
         pass

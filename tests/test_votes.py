@@ -93,7 +93,7 @@ def test_once_the_provider_failed_no_other_sample_is_begun(both):
         asked.append(request)
         raise LLMError("busy", reason="rate_limit")
 
-    from decidable.flow.drivers import Host
+    from decidable.flow.run import Host
 
     async def no_sleep(seconds):
         pass

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 from decidable import decision
 from decidable.ambient import Frame, invocation_hook
 from decidable.attempt import Attempt, FailureKind
+from decidable.budget import Budget, use_budget
 from decidable.default_runtime import runtime, set_default_runtime, use_runtime
 from decidable.errors import (
+    ApprovalRequired,
     ArgumentTypeError,
+    BudgetExceeded,
     CancelledError,
     ContentError,
     DecidableError,
@@ -21,12 +24,16 @@ from decidable.errors import (
     HostFunctionError,
     LLMError,
     LLMErrorReason,
+    MaxIterationsError,
     MissingExtraError,
     MissingKeyError,
+    ModelRetry,
     OptionError,
     OptionTypeError,
     RefusedError,
+    RepeatedCallError,
     RequestForbiddenError,
+    RunStopped,
     RuntimeClosedError,
     RuntimeMissingError,
     SettingError,
@@ -36,9 +43,9 @@ from decidable.errors import (
     UsageError,
 )
 from decidable.flow.ask import RetryInfo
-from decidable.flow.record import Decision, Fallback, Vote, Votes
+from decidable.flow.record import Decision, Fallback, ToolRun, Vote, Votes
 from decidable.function import AgenticFunction, agentic_function
-from decidable.llm import async_llm, llm
+from decidable.llm import agent, async_agent, async_llm, llm
 from decidable.messages import Reply, Sampling, Usage
 from decidable.options import FunctionOption, Option, SchemaOption, ValueOption
 from decidable.providers.protocol import Provider
@@ -47,19 +54,28 @@ from decidable.runtimes import Runtime
 from decidable.trace import Trace, trace
 
 if TYPE_CHECKING:
+    from decidable.approval import ApprovalRequest, Denied
     from decidable.deltas import ReasoningDelta, TextDelta, ToolCallDelta
     from decidable.flow.streaming import Finished, Restarted
+    from decidable.toolkit import to_openai_tools, tool
+    from decidable.tools import ToolCall, ToolResult
 
 __version__ = "0.1.0"
 
 _LATER = {
+    "ApprovalRequest": "decidable.approval",
+    "Denied": "decidable.approval",
     "Finished": "decidable.flow.streaming",
     "ReasoningDelta": "decidable.deltas",
     "Restarted": "decidable.flow.streaming",
     "TextDelta": "decidable.deltas",
+    "ToolCall": "decidable.tools",
     "ToolCallDelta": "decidable.deltas",
+    "ToolResult": "decidable.tools",
+    "to_openai_tools": "decidable.toolkit",
+    "tool": "decidable.toolkit",
 }
-"""What is imported when it is first asked for: most programs never stream."""
+"""What is imported when it is first asked for: many a program never streams, or has no tools."""
 
 
 def __getattr__(name: str) -> Any:
@@ -72,13 +88,18 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "AgenticFunction",
+    "ApprovalRequest",
+    "ApprovalRequired",
     "ArgumentTypeError",
     "Attempt",
+    "Budget",
+    "BudgetExceeded",
     "CancelledError",
     "ContentError",
     "DecidableError",
     "Decision",
     "DecisionError",
+    "Denied",
     "FailureKind",
     "Fallback",
     "Finished",
@@ -87,18 +108,22 @@ __all__ = [
     "HostFunctionError",
     "LLMError",
     "LLMErrorReason",
+    "MaxIterationsError",
     "MissingExtraError",
     "MissingKeyError",
+    "ModelRetry",
     "Option",
     "OptionError",
     "OptionTypeError",
     "Provider",
     "ReasoningDelta",
     "RefusedError",
+    "RepeatedCallError",
     "Reply",
     "RequestForbiddenError",
     "Restarted",
     "RetryInfo",
+    "RunStopped",
     "Runtime",
     "RuntimeClosedError",
     "RuntimeMissingError",
@@ -106,7 +131,10 @@ __all__ = [
     "SchemaOption",
     "SettingError",
     "TextDelta",
+    "ToolCall",
     "ToolCallDelta",
+    "ToolResult",
+    "ToolRun",
     "Trace",
     "UnaskableError",
     "UnknownProviderError",
@@ -117,7 +145,9 @@ __all__ = [
     "Vote",
     "Votes",
     "__version__",
+    "agent",
     "agentic_function",
+    "async_agent",
     "async_llm",
     "connect",
     "decision",
@@ -127,6 +157,9 @@ __all__ = [
     "register_provider",
     "runtime",
     "set_default_runtime",
+    "to_openai_tools",
+    "tool",
     "trace",
+    "use_budget",
     "use_runtime",
 ]

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from decidable.messages import Reply, Request
     from decidable.runtimes import Runtime
 
-__all__ = ["Frame", "Recorder", "Scope", "current_scope", "invocation_hook", "scope_variable", "use_scope"]
+__all__ = ["Frame", "Meter", "Recorder", "Scope", "current_scope", "invocation_hook", "scope_variable", "use_scope"]
 
 
 class Recorder(Protocol):
@@ -22,6 +23,16 @@ class Recorder(Protocol):
 
     def end(self, node: Any, *, output: Any = None, error: BaseException | None = None) -> None:
         """Close a node."""
+
+
+class Meter(Protocol):
+    """Limits what is spent: asked before each request, told after each reply. `decidable.Budget` makes one per call."""
+
+    def admit(self, request: Request) -> None:
+        """Raise to stop the request from being sent."""
+
+    def book(self, reply: Reply) -> None:
+        """Count what a reply cost."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,14 +64,15 @@ class Scope:
     recorder: Recorder | None = None
     node: Any = None
     hooks: tuple[Callable[[Frame], None], ...] = ()
+    meters: tuple[Meter, ...] = ()
 
     def within(self, node: Any) -> Scope:
         """This scope inside a trace node."""
-        return Scope(self.runtime, self.frame, self.deadline, self.recorder, node, self.hooks)
+        return Scope(self.runtime, self.frame, self.deadline, self.recorder, node, self.hooks, self.meters)
 
-    def asking(self, runtime: Runtime, deadline: float | None) -> Scope:
-        """This scope with another runtime and deadline."""
-        return Scope(runtime, self.frame, deadline, self.recorder, self.node, self.hooks)
+    def asking(self, runtime: Runtime, deadline: float | None, meters: tuple[Meter, ...]) -> Scope:
+        """This scope with another runtime and deadline, and what counts there."""
+        return Scope(runtime, self.frame, deadline, self.recorder, self.node, self.hooks, meters)
 
 
 _NOTHING = Scope()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from decidable.attempt import Attempt, Pick, Repair
 from decidable.binding import Choice, bind
@@ -21,7 +21,10 @@ from decidable.messages import ChatRequest, Message, Sampling
 from decidable.providers.protocol import Provider
 from decidable.settings import Via
 
-__all__ = ["Manner", "answering", "chain", "chain_of_answers", "picking"]
+if TYPE_CHECKING:
+    from decidable.flow.structured import SchemaAsker
+
+__all__ = ["Manner", "answering", "asker_of", "chain", "chain_of_answers", "manner_for", "picking", "schema_asker"]
 
 
 @dataclass(slots=True, eq=False)  # made for each call, so not frozen: cheaper
@@ -71,13 +74,24 @@ def picking(menu: Menu, prompt: Content, state: Any, manner: Manner, call: Call)
     Raises:
         UnaskableError: The provider cannot be asked this menu in this manner; nothing was sent.
     """
-    provider = call.provider
+    if call.provider.capabilities.chat and (manner.samples > 1 or manner.seed is not None or manner.logprobs):
+        return _sampled(menu, _about(prompt, state), manner, call)
+    return picked(call, asker_of(menu, prompt, state, manner, call.provider))
+
+
+def asker_of(menu: Menu, prompt: Content, state: Any, manner: Manner, provider: Provider) -> Asker[Choice]:
+    """The way of asking one provider once.
+
+    Raises:
+        UnaskableError: The provider cannot be asked this menu in this manner; nothing was sent.
+    """
     if not provider.capabilities.chat:
-        return picked(call, _questions(menu, prompt, state, manner, provider))
-    content = prompt if state is None else with_text(prompt, state_text(state))
-    if manner.samples == 1 and manner.seed is None and not manner.logprobs:
-        return picked(call, _asker(menu, content, manner, provider))
-    return _sampled(menu, content, manner, call)
+        return _questions(menu, prompt, state, manner, provider)
+    return _asker(menu, _about(prompt, state), manner, provider)
+
+
+def _about(prompt: Content, state: Any) -> Content:
+    return prompt if state is None else with_text(prompt, state_text(state))
 
 
 def _asker(menu: Menu, content: Content, manner: Manner, provider: Provider) -> Asker[Choice]:
@@ -204,17 +218,21 @@ def answering(prompt: Content, response_format: Any, manner: Manner, call: Call,
     base = manner.request()
     if response_format is None:
         return _text(ask(call, replace(base, messages=(Message("user", prompt),))), must)
-    from decidable.flow.structured import SchemaAsker
+    return _value(until_valid(call, schema_asker(response_format, prompt, manner, provider)))
 
-    asker = SchemaAsker(
+
+def schema_asker(response_format: Any, prompt: Content, manner: Manner, provider: Provider) -> SchemaAsker:
+    """The way of asking for a reply held to a type or a JSON Schema."""
+    from decidable.flow.structured import SchemaAsker  # most replies are text, or picks
+
+    return SchemaAsker(
         response_format,
         prompt,
         max_retries=manner.max_retries,
         repair=manner.repair,
-        base=base,
+        base=manner.request(),
         native=lambda request: _takes(provider, request),
     )
-    return _value(until_valid(call, asker))
 
 
 def _takes(provider: Provider, request: ChatRequest) -> bool | None:
@@ -256,7 +274,7 @@ def chain(
 
     legs, skipped = [], []
     for call in calls:
-        own = _own(manner, call, calls)
+        own = manner_for(call, manner, calls)
         try:
             first = picking(menu, prompt, state, own, call)
         except UnaskableError as error:
@@ -278,13 +296,13 @@ def chain_of_answers(
     for call in calls:
         if call.provider.capabilities.chat:
             must = "refusal" in on and call is not calls[-1]
-            legs.append(Leg(call, answering(prompt, response_format, _own(manner, call, calls), call, must=must)))
+            legs.append(Leg(call, answering(prompt, response_format, manner_for(call, manner, calls), call, must=must)))
     if not legs:
         raise UnaskableError(f"none of {', '.join(c.provider.name for c in calls)} can write text; give choices=")
     return first_to_answer(legs, on)
 
 
-def _own(manner: Manner, call: Call, calls: Sequence[Call]) -> Manner:
+def manner_for(call: Call, manner: Manner, calls: Sequence[Call]) -> Manner:
     """The manner for one provider of a chain: a model's name is only good for the first."""
     if not call.provider.capabilities.chat:  # what is for models that write has no meaning there
         return replace(manner, model=None, via="menu", samples=1, seed=None, logprobs=False, sampling=None)

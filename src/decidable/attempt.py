@@ -45,6 +45,10 @@ class FailureKind(StrEnum):
     """A decision model's answer that contradicts itself or its question."""
     UNSURE = "unsure"
     """Too close to call."""
+    DENIED = "denied"
+    """The person who was asked did not allow it."""
+    RETRY = "retry"
+    """The function that was picked raised `ModelRetry`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from decidable.reading.strict import decode_whole
 from decidable.schema.field import Field
 from decidable.schema.validate import Invalid, Unreadable, clipped, dropped, validate, validate_fields
 
-__all__ = ["Choice", "bind", "check_context"]
+__all__ = ["Choice", "bind", "check_context", "with_injected"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +148,7 @@ def _decoded(value: Any, notes: list[str]) -> Any:
     return value
 
 
-def check_context(option: FunctionOption[Any], context: Mapping[str, Any]) -> None:
+def check_context(option: FunctionOption[Any], context: Mapping[str, Any], noun: str = "option") -> None:
     """Refuse, before anything is sent, a function option whose hidden parameter nothing fills.
 
     Raises:
@@ -157,5 +157,13 @@ def check_context(option: FunctionOption[Any], context: Mapping[str, Any]) -> No
     for name in option.spec.hidden_required:
         if name not in context:
             raise OptionError(
-                f"option {option.name!r} needs its hidden parameter {name!r}: pass context={{{name!r}: ...}}"
+                f"{noun} {option.name!r} needs its hidden parameter {name!r}: pass context={{{name!r}: ...}}"
             )
+
+
+def with_injected(
+    option: FunctionOption[Any], injected: Mapping[str, Any], arguments: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """`arguments`, with the values of the parameters that no model fills."""
+    names = (*option.spec.injected, *option.spec.hidden)
+    return {**arguments, **{name: injected[name] for name in names if name in injected}}

@@ -1,6 +1,6 @@
 """Every error this library raises, in one place; imports nothing.
 
-Three families, so that a caller can tell whose turn it is to act::
+Four families, so that a caller can tell whose turn it is to act::
 
     DecidableError
     ├── UsageError                     the caller's mistake: fix the program
@@ -18,12 +18,17 @@ Three families, so that a caller can tell whose turn it is to act::
     │   ├── UnaskableError               this provider cannot be asked this       (ValueError)
     │   └── RequestForbiddenError        real requests are switched off           (RuntimeError)
     ├── LLMError                       the provider's failure: retry, wait, or change provider
-    └── DecisionError                  the model's bad replies: no valid pick     (ValueError)
-        ├── RefusedError                 the model declined
-        └── Unsure                       the pick is too close to call
+    ├── DecisionError                  the model's bad replies: no valid pick     (ValueError)
+    │   ├── RefusedError                 the model declined
+    │   └── Unsure                       the pick is too close to call
+    └── RunStopped                     a run ended before it was done; what exists is kept
+        ├── ApprovalRequired             a person must say whether a call may run
+        ├── BudgetExceeded               the budget is spent
+        ├── MaxIterationsError           the model still wants tools after the last round
+        └── RepeatedCallError            the model makes the same call over and over
 
-`CancelledError` stands apart: it is a `BaseException`, so that a user's ``except Exception`` cannot
-swallow the wish to stop.
+Two stand apart. `CancelledError` is a `BaseException`, so that a user's ``except Exception`` cannot swallow the wish
+to stop. `ModelRetry` is what a tool or an option raises to have the model try again.
 
 No error carries a key, a header or a body of a request.
 """
@@ -35,10 +40,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from decidable.approval import ApprovalRequest
     from decidable.attempt import Attempt
+    from decidable.flow.record import ToolRun
 
 __all__ = [
+    "ApprovalRequired",
     "ArgumentTypeError",
+    "BudgetExceeded",
     "CancelledError",
     "ContentError",
     "DecidableError",
@@ -46,12 +55,16 @@ __all__ = [
     "HostFunctionError",
     "LLMError",
     "LLMErrorReason",
+    "MaxIterationsError",
     "MissingExtraError",
     "MissingKeyError",
+    "ModelRetry",
     "OptionError",
     "OptionTypeError",
     "RefusedError",
+    "RepeatedCallError",
     "RequestForbiddenError",
+    "RunStopped",
     "RuntimeClosedError",
     "RuntimeMissingError",
     "SettingError",
@@ -225,6 +238,81 @@ class Unsure(DecisionError):  # noqa: N818 - an outcome that the caller asked fo
         super().__init__(message, kind="unsure", attempts=attempts)
         self.probabilities = dict(probabilities)
         self.margin = margin
+
+
+class RunStopped(DecidableError):  # noqa: N818 - as `Unsure`; so are those below
+    """A run ended before it was done; nothing that was done is lost.
+
+    Attributes:
+        snapshot: The run as JSON, for ``runtime.resume(...)``; None where there was nothing to keep.
+        tool_runs: The tools that ran, with what they gave back, in order.
+        text: What the model said last.
+    """
+
+    snapshot: dict[str, Any] | None = None
+    tool_runs: tuple[ToolRun, ...] = ()
+    text: str = ""
+    live: Mapping[str, Any] | None = None  # what no JSON can hold, for a resume in the same process
+
+
+class ApprovalRequired(RunStopped):
+    """A call needs a person's word, and nobody was there to give it: ``runtime.resume(error, {id: True})`` goes on.
+
+    Attributes:
+        pending: The calls that wait, in order.
+    """
+
+    def __init__(self, pending: Sequence[ApprovalRequest]) -> None:
+        named = ", ".join(f"{request.name!r} (id {request.id!r})" for request in pending)
+        super().__init__(
+            f"approval is required for {named}; give approver=, or go on with "
+            f"runtime.resume(error, {{{pending[0].id!r}: True}})"
+        )
+        self.pending = tuple(pending)
+
+
+class BudgetExceeded(RunStopped):
+    """The budget is spent; the request that would have gone beyond it was not sent.
+
+    Attributes:
+        which: The limit: ``"requests"``, ``"input_tokens"``, ``"output_tokens"``, ``"cost"`` or ``"seconds"``.
+        limit: What was allowed.
+        spent: How far it had come; None where a provider did not say.
+    """
+
+    def __init__(self, which: str, limit: float, spent: float | None) -> None:
+        if spent is None:
+            said = f"the budget limits {which} to {limit:g}, and a reply came without them, so none is sent any more"
+            if which == "cost":
+                said = (
+                    f"the budget limits cost to {limit:g} US dollars, and a reply came without its price, so no other "
+                    "request is sent; give Budget(price=...)"
+                )
+        else:
+            said = f"the budget of {limit:g} {_UNITS.get(which, which)} is spent: {spent:.6g} so far"
+        super().__init__(said)
+        self.which = which
+        self.limit = limit
+        self.spent = spent
+
+
+_UNITS = {"cost": "US dollars", "input_tokens": "input tokens", "output_tokens": "output tokens"}
+
+
+class MaxIterationsError(RunStopped):
+    """After the last round that ``max_iterations=`` allows, the model still wants tools; those were not run."""
+
+
+class RepeatedCallError(RunStopped):
+    """The model makes the same call with the same arguments over and over, though it was told."""
+
+
+class ModelRetry(Exception):  # noqa: N818 - a signal, not a failure of this library
+    """Raise it in a tool or a function option to have the model try again: the message is what it is told.
+
+    From a tool it goes back as that call's result. From an option it counts as a reply that did not hold: the model is
+    asked again, as often as ``max_retries=`` allows.
+    """
 
 
 _MANY = 50  # comparing costs 2 us a name, so of many only those with the same first letter are compared

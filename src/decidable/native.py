@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from decidable.menu import Menu
+from decidable.options import FunctionOption, Option
 from decidable.schema.field import Field
 from decidable.schema.jsonschema import hoisted, object_schema
 from decidable.tools import ToolSpec
@@ -29,7 +30,7 @@ def menu_tools(menu: Menu) -> tuple[tuple[ToolSpec, ...], Mapping[str, str]]:
     for option in menu.options:
         name = _tool_name(option.name, names, menu)
         names[name] = option.name
-        tools.append(ToolSpec(name, _described(option.name, name, option.description), _parameters(option.fields)))
+        tools.append(ToolSpec(name, _described(option.name, name, option.description), _schema(option)))
     return tuple(tools), names
 
 
@@ -41,12 +42,17 @@ def menu_schema(menu: Menu) -> dict[str, Any]:
         call: dict[str, Any] = {"type": "string", "const": option.name}
         variant: dict[str, Any] = {"type": "object", "properties": {"call": call}, "required": ["call"]}
         if option.fields:
-            variant["properties"]["args"] = hoisted(_parameters(option.fields), definitions)
+            variant["properties"]["args"] = hoisted(_schema(option), definitions)
             variant["required"].append("args")
         variant["additionalProperties"] = False
         variants.append(variant)
     schema = variants[0] if len(variants) == 1 else {"anyOf": variants}
     return {**schema, "$defs": definitions} if definitions else schema
+
+
+def _schema(option: Option[Any]) -> Mapping[str, Any]:
+    rules = option.rules if isinstance(option, FunctionOption) else None
+    return _parameters(option.fields) if rules is None or rules.parameters is None else rules.parameters
 
 
 @lru_cache(maxsize=2048)

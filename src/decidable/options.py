@@ -16,7 +16,7 @@ from decidable.schema.field import Field, Parser
 from decidable.schema.notation import fields_of_notation
 from decidable.schema.signature import FunctionSpec, callable_name, describe, function_spec
 
-__all__ = ["FunctionOption", "Option", "Options", "SchemaOption", "ValueOption", "options_of"]
+__all__ = ["FunctionOption", "Option", "Options", "Rules", "SchemaOption", "ValueOption", "options_of"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -95,6 +95,22 @@ class SchemaOption(Option[T_co]):
 _INSTANCE = ""  # no field can have this name, so a parsed payload travels as one unnamed argument
 
 
+MAX_CHARS = 30_000
+"""Characters of a tool's result that go back to the model, if the tool does not say."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rules:
+    """What holds for running a function, beyond its arguments; `decidable.tool` says what each means."""
+
+    requires_approval: bool | Callable[[Mapping[str, Any]], bool] = False
+    timeout_s: float | None = None
+    available: Callable[[], bool] | None = None
+    max_chars: int = MAX_CHARS
+    parameters: Mapping[str, Any] | None = None
+    """JSON Schema of the arguments as somebody else wrote it; None where the fields say all."""
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionOption(Option[T_co]):
@@ -105,6 +121,7 @@ class FunctionOption(Option[T_co]):
         description: What the model reads; None takes the first paragraph of the docstring.
         name: None takes the function's ``__name__``.
         hidden: Parameters that the model does not see; they are filled from ``context=``.
+        rules: What holds for running it: approval, a time limit; `decidable.tool` makes options with rules.
     """
 
     function: Callable[..., T_co]
@@ -113,6 +130,7 @@ class FunctionOption(Option[T_co]):
     hidden: tuple[str, ...] = ()
     spec: FunctionSpec = None  # type: ignore[assignment]  # always there once built
     fields: tuple[Field, ...] = ()
+    rules: Rules | None = None
 
     def __post_init__(self) -> None:
         """Read the signature once per function."""
@@ -233,7 +251,7 @@ def _listed(item: Any, index: int) -> Option[Any]:
     elif isinstance(item, Option):
         if not item.name:
             raise OptionError(f"option {index} of the list has no name: pass name=, or use a dict")
-        return item
+        return _unconditional(item)
     elif kind is tuple and len(item) == 2 and callable(item[0]) and isinstance(item[1], str):
         return _callable(item[0], item[1])
     elif callable(item):
@@ -272,7 +290,16 @@ def _members(enum: type[Enum]) -> tuple[Option[Any], ...]:
     )
 
 
+def _unconditional(option: Option[Any]) -> Option[Any]:
+    if isinstance(option, FunctionOption) and option.rules is not None and option.rules.available is not None:
+        raise OptionError(
+            f"option {option.name!r} has available=, which is for tools: leave it out of the menu instead"
+        )
+    return option
+
+
 def _renamed(option: Option[Any], name: str) -> Option[Any]:
+    _unconditional(option)
     if option.name == name:
         return option
     own = option.name and not (isinstance(option, FunctionOption) and option.name == option.spec.name)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Never, Self, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Never, Self, TypeVar
 
-from decidable.ambient import Scope, current_scope, scope_variable
+from decidable.ambient import Meter, Scope, current_scope, scope_variable
 from decidable.asking import Manner, chain, picking
 from decidable.attempt import Repair
 from decidable.binding import check_context
-from decidable.content import ContentInput, content_of
+from decidable.budget import Budget, meter_of
+from decidable.content import Content, ContentInput, content_of
 from decidable.errors import ArgumentTypeError, RuntimeClosedError, SettingError, UsageError
-from decidable.flow.ask import Budget, Call
-from decidable.flow.decide import decide
-from decidable.flow.drivers import HOST, Host, drive, drive_async
+from decidable.flow.ask import Call
+from decidable.flow.decide import Picked, decide
+from decidable.flow.drivers import drive, drive_async
 from decidable.flow.effects import Flow, in_node
 from decidable.flow.prompts import DECISION_INSTRUCTION
 from decidable.flow.record import Decision, FallbackOn
+from decidable.flow.run import HOST, Host
 from decidable.menu import Menu, menu_of
 from decidable.messages import Sampling
 from decidable.options import FunctionOption
@@ -27,6 +30,7 @@ from decidable.schema.signature import RUNTIME_NAMES
 from decidable.settings import (
     OnRetry,
     Via,
+    checked_approver,
     checked_count,
     checked_effort,
     checked_fallback,
@@ -39,7 +43,10 @@ from decidable.settings import (
     unknown_setting,
 )
 
-__all__ = ["RuntimeBase"]
+if TYPE_CHECKING:
+    from decidable.approval import Approver
+
+__all__ = ["RuntimeBase", "injected_for", "recorded"]
 
 R = TypeVar("R")
 
@@ -56,11 +63,12 @@ class RuntimeBase:
         repair: Repair = "syntax",
         timeout_s: float | None = None,
         on_retry: OnRetry | None = None,
-        budget: Budget | None = None,
+        budget: Budget | Meter | None = None,
         sampling: Sampling | Mapping[str, Any] | None = None,
         via: Via = "menu",
         fallback: Any = None,
         fallback_on: FallbackOn | Sequence[FallbackOn] = ("failure", "exhausted", "unsure"),
+        toolsets: Mapping[str, Iterable[Any]] | None = None,
         host: Host = HOST,
         **unknown: Never,
     ) -> None:
@@ -72,9 +80,12 @@ class RuntimeBase:
         self.model = model
         self.on_retry = on_retry
         self.budget = budget
+        if budget is not None:
+            meter_of(budget, 0.0)  # refused now, not in the first call
         self.sampling = sampling_of(sampling)
         self.via = checked_via(via)
         self.fallback_on = checked_fallback(fallback_on)
+        self.toolsets = _checked_toolsets(toolsets)
         self.host = host
         self.providers = (*self._listed(call), *(self._listed(fallback) if fallback is not None else ()))
         self.provider = self.providers[0]
@@ -135,6 +146,8 @@ class RuntimeBase:
         samples: int = 1,
         shuffle: bool | int = False,
         logprobs: bool = False,
+        budget: Budget | Meter | None = None,
+        approver: Approver | None = None,
         instruction: str = DECISION_INSTRUCTION,
         in_loop: bool = False,
         record: bool = False,
@@ -144,11 +157,9 @@ class RuntimeBase:
         The flow ends in the result, or with `record` in the `Decision`. Everything that can be refused is refused
         here, before anything is sent.
         """
-        scope = self._scope(timeout_s)
+        scope = self._scope(timeout_s, budget)
         menu = menu_of(options)
-        if context is not None and not isinstance(context, Mapping):
-            raise ArgumentTypeError(f"context= maps parameter names to values; it is {context!r}")
-        injected = _injected(menu, self, context or {}, in_loop=in_loop)
+        injected, is_guarded = injected_for(menu, self, context, in_loop=in_loop)
         content = prompt if type(prompt) is str else content_of(prompt)
         manner = self._manner(
             scope, max_retries, repair, model, effort, sampling, via, samples, shuffle, logprobs, instruction
@@ -158,10 +169,42 @@ class RuntimeBase:
             found = picking(menu, content, state, manner, calls[0])
         else:
             found = chain(menu, content, state, manner, calls, on=self.fallback_on)
+        if is_guarded:
+            return scope, self._guarded(scope, found, injected, menu, content, state, manner, approver, context, record)
         if scope.recorder is not None:
-            traced = in_node(decide(found, injected), "decision", " | ".join(menu.index), prompt)
-            return scope, traced if record else _result(traced)
+            return scope, recorded(decide(found, injected), menu, prompt, bare=not record)
         return scope, decide(found, injected, record=record)
+
+    def _guarded(  # noqa: PLR0917 - one call, of what stands above
+        self,
+        scope: Scope,
+        found: Flow[Picked],
+        injected: Mapping[str, Any],
+        menu: Menu,
+        content: Content,
+        state: Any,
+        manner: Manner,
+        approver: Approver | None,
+        context: Mapping[str, Any] | None,
+        record: bool,
+        approvals: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Flow[Any]:
+        """A decision some of whose options need a person's word."""
+        from decidable.flow.desk import Desk
+        from decidable.flow.job import Job
+        from decidable.flow.work import kept
+        from decidable.snapshots import dumped, settings_of
+
+        if approver is None and (manner.samples > 1 or manner.seed is not None or manner.logprobs):
+            raise UsageError("an option that requires approval needs approver= where samples= or logprobs= decide")
+        job, desk = Job([]), Desk(checked_approver(approver), approvals)
+        settings = settings_of(manner, menu=menu, record=record, prompt=content, state=state)
+        flow: Flow[Any] = decide(found, injected, desk=desk, job=job, record=True)
+        if scope.recorder is not None:
+            flow = recorded(flow, menu, content, bare=False)
+        live = {"choices": menu, "context": context, "approver": approver}
+        flow = kept(flow, job, lambda: dumped(job, settings), live)
+        return flow if record else _result(flow)
 
     def run(self, flow: Flow[R], scope: Scope) -> R:
         """Drive `flow` in `scope`, in this thread."""
@@ -213,25 +256,33 @@ class RuntimeBase:
         hint = "; give its .provider" if isinstance(getattr(call, "provider", None), Provider) else ""
         raise UsageError(f"Runtime takes a function, a provider's name or a Provider, not {call!r}{hint}")
 
-    def _scope(self, timeout_s: float | None) -> Scope:
-        """The ambient scope with this runtime in it, and the deadline nearer of the two."""
+    def _scope(self, timeout_s: float | None, budget: Budget | Meter | None = None) -> Scope:
+        """The ambient scope with this runtime in it, the deadline nearer of the two, and what counts."""
         if self._closed:
             raise RuntimeClosedError(f"{self!r} was closed; make a new one")
         scope = current_scope()
         seconds = checked_seconds(timeout_s) if timeout_s is not None else self.timeout_s
-        if seconds is None:
-            return scope if scope.runtime is self else scope.asking(self, scope.deadline)  # type: ignore[arg-type]  # a Runtime
-        deadline = self.host.clock() + seconds
+        limit = self.budget if budget is None else budget
+        me: Any = self  # always a Runtime
+        if seconds is None and limit is None:
+            return scope if scope.runtime is self else scope.asking(me, scope.deadline, scope.meters)
+        now, meters = self.host.clock(), scope.meters
+        ends = [] if seconds is None else [now + seconds]
         if scope.deadline is not None:
-            deadline = min(deadline, scope.deadline)
-        return scope.asking(self, deadline)  # type: ignore[arg-type]  # always a Runtime
+            ends.append(scope.deadline)
+        if limit is not None and limit not in meters:  # a meter of the runtime's own counts once, however deep
+            meter = meter_of(limit, now)
+            meters = (*meters, meter)
+            if (until := getattr(meter, "until", None)) is not None:
+                ends.append(until)
+        return scope.asking(me, min(ends, default=None), meters)
 
     def _calls(self, scope: Scope, on_retry: OnRetry | None) -> list[Call]:
         """One call for each provider, begun now."""
         now, told = self.host.clock(), on_retry or self.on_retry
         calls = []
         for provider in self.providers:
-            calls.append(Call(provider, self.max_retries, scope.deadline, told, self.budget, now))  # noqa: PERF401 - cheaper
+            calls.append(Call(provider, self.max_retries, scope.deadline, told, scope.meters, now))  # noqa: PERF401 - cheaper
         return calls
 
     def _manner(  # noqa: PLR0917 - on the hot path, where keywords cost
@@ -264,23 +315,47 @@ class RuntimeBase:
         )
 
 
+def recorded(flow: Flow[Decision[Any]], menu: Menu, prompt: Any, *, bare: bool) -> Flow[Any]:
+    """A decision in a trace node of its own; `bare` for its result alone."""
+    traced = in_node(flow, "decision", " | ".join(menu.index), prompt)
+    return _result(traced) if bare else traced
+
+
 def _result(flow: Flow[Decision[Any]]) -> Flow[Any]:
     return (yield from flow).result
 
 
-def _injected(menu: Menu, runtime: RuntimeBase, context: Mapping[str, Any], *, in_loop: bool) -> Mapping[str, Any]:
-    """Values for the parameters that no model fills; refuses what could not run once it was picked."""
-    wanted = False
+def injected_for(
+    menu: Menu, runtime: RuntimeBase, context: Mapping[str, Any] | None, *, in_loop: bool, noun: str = "option"
+) -> tuple[Mapping[str, Any], bool]:
+    """Values for the parameters that no model fills, and whether a function may need a person's word.
+
+    Raises:
+        UsageError: Something could not run once it was picked.
+    """
+    if context is not None and not isinstance(context, Mapping):
+        raise ArgumentTypeError(f"context= maps parameter names to values; it is {context!r}")
+    values = context or {}
+    wanted = is_guarded = False
     for option in menu.options:
         if type(option) is not FunctionOption:
             continue
         spec = option.spec
         if spec.is_async and not in_loop:
             raise UsageError(
-                f"option {option.name!r} is an async function; use the async twin (async_make, async_exec, "
+                f"{noun} {option.name!r} is an async function; use the async twin (async_make, async_exec, "
                 "async_stream) to have it awaited"
             )
         if spec.hidden_required:
-            check_context(option, context)
+            check_context(option, values, noun)
         wanted = wanted or bool(spec.injected or spec.hidden)
-    return {**dict.fromkeys(RUNTIME_NAMES, runtime), **context} if wanted else context
+        is_guarded = is_guarded or (option.rules is not None and option.rules.requires_approval is not False)
+    return ({**dict.fromkeys(RUNTIME_NAMES, runtime), **values} if wanted else values), is_guarded
+
+
+def _checked_toolsets(toolsets: Any) -> Mapping[str, Any]:
+    if toolsets is None:
+        return {"default": ()}
+    from decidable.toolkit import checked_toolsets  # most programs have none
+
+    return checked_toolsets(toolsets)

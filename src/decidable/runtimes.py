@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from decidable.ambient import Scope
-from decidable.asking import answering, chain_of_answers
 from decidable.attempt import Repair
-from decidable.content import ContentInput, content_of
-from decidable.errors import UsageError
-from decidable.flow.effects import Flow
-from decidable.flow.prompts import DECISION_FINISH_INSTRUCTION
+from decidable.content import ContentInput
+from decidable.errors import RunStopped
 from decidable.flow.record import Decision
 from decidable.messages import Sampling
-from decidable.runtime_base import RuntimeBase
-from decidable.settings import ExecSettings, OnRetry, Via, refuse_tools, refuse_unknown, refuse_without_choices
+from decidable.settings import Checkpoint, ExecSettings, OnRetry, ResumeSettings, Via, refuse_unknown
+from decidable.turns import Turns
 
 if TYPE_CHECKING:
+    from decidable.ambient import Meter
+    from decidable.approval import Approver, Verdict
+    from decidable.budget import Budget
     from decidable.flow.streaming import AsyncStream, Stream
 
 __all__ = ["Runtime"]
@@ -25,7 +24,7 @@ __all__ = ["Runtime"]
 R = TypeVar("R")
 
 
-class Runtime(RuntimeBase):
+class Runtime(Turns):
     """A provider and how it is asked; share one between threads and tasks.
 
     Args:
@@ -38,8 +37,10 @@ class Runtime(RuntimeBase):
             ``"lossless"``.
         timeout_s: Seconds for each whole call, if it does not say; None for no limit.
         on_retry: Told before each retry, if a call does not say.
-        budget: Asked before each request, told after each reply.
+        budget: What each call may spend, if it does not say: a `decidable.Budget`. Or an object with ``admit(request)``
+            and ``book(reply)``, asked before each request of any call, and told after each reply.
         sampling: How tokens are chosen, if a call does not say: a `decidable.Sampling`, or a mapping of its fields.
+        toolsets: Name to tools, for ``toolset=``.
         via: How a menu is put to a chat model, if a call does not say: ``"menu"`` (default), ``"tools"`` or
             ``"schema"``.
         fallback: Who is asked next, in any form that `call` takes.
@@ -84,7 +85,16 @@ class Runtime(RuntimeBase):
         context: Mapping[str, Any] | None = None,
         model: str | None = None,
         tools: Iterable[Any] | None = None,
-        toolset: str | None = None,
+        toolset: str | Sequence[str] | None = None,
+        tools_allow: Iterable[str] | None = None,
+        tools_deny: Iterable[str] | None = None,
+        tool_choice: str = "auto",
+        parallel_tool_calls: bool | None = None,
+        max_iterations: int = 20,
+        max_repeats: int | None = 5,
+        approver: Approver | None = None,
+        checkpoint: Checkpoint | None = None,
+        budget: Budget | Meter | None = None,
         max_retries: int = 1,
         repair: Repair | None = None,
         timeout_s: float | None = None,
@@ -104,8 +114,23 @@ class Runtime(RuntimeBase):
             response_format: A type that pydantic takes, or a JSON Schema, that the reply must fit. Not with `choices`.
             context: Values for hidden parameters of function options.
             model: Model for this call.
-            tools: Tools to offer; this version offers none, and refuses a non-empty list.
-            toolset: A named group of tools; ``"default"`` exists and is empty.
+            tools: What the model may call while it works, in any form that `decidable.toolkit.tools_of` takes:
+                functions, agentic functions, `decidable.tool(...)`, ``{"spec", "execute"}``. Off unless given.
+            toolset: Names of groups of tools, of ``Runtime(toolsets=...)``; ``"default"`` is empty unless it is there.
+            tools_allow: Names of the only tools to offer, of those given.
+            tools_deny: Names of tools not to offer.
+            tool_choice: ``"auto"`` (default); ``"required"``, or the name of a tool, which hold until the first tool
+                has run; ``"none"``.
+            parallel_tool_calls: Whether several calls in one reply are wanted; None leaves it to the provider. Several
+                run at the same time, unless it is False.
+            max_iterations: Most replies that may call tools, from 1 to 50. Default 20.
+            max_repeats: How often the same call may give the same result. The next one is not run, and the model is
+                told; after that it is an error. None for as often as it likes. Default 5.
+            approver: Asked before a call runs that requires approval, of a tool or an option: a function, sync or
+                async, of a `decidable.ApprovalRequest`, that returns True, False or ``Denied("why")``.
+            checkpoint: Given a snapshot, as JSON, before each tool runs and after each result, for `resume`; a
+                function, sync or async. Nothing goes on before it returns.
+            budget: What the call may spend, nested calls included: a `decidable.Budget`; default the runtime's.
             max_retries: How often the model is asked again for a reply that can be used; 0 disables. Default 1.
             repair: How far a reply may be mended; default the runtime's.
             timeout_s: Seconds for everything, waits and re-asks included; default the runtime's. Calls made by the
@@ -120,10 +145,11 @@ class Runtime(RuntimeBase):
 
         Returns:
             With `choices`, the result of the option picked; with `response_format`, the parsed value; else the
-            reply's text.
+            reply's text. A tool's failure is told to the model, and is no error of this call.
 
         Raises:
             DecisionError: No reply could be used.
+            RunStopped: A limit is reached, or a person's word is needed; what was done is kept, for `resume`.
             LLMError: The provider failed.
             UsageError: The call is wrong; nothing was sent.
         """
@@ -136,6 +162,15 @@ class Runtime(RuntimeBase):
             model=model,
             tools=tools,
             toolset=toolset,
+            tools_allow=tools_allow,
+            tools_deny=tools_deny,
+            tool_choice=tool_choice,
+            parallel_tool_calls=parallel_tool_calls,
+            max_iterations=max_iterations,
+            max_repeats=max_repeats,
+            approver=approver,
+            checkpoint=checkpoint,
+            budget=budget,
             max_retries=max_retries,
             repair=repair,
             timeout_s=timeout_s,
@@ -208,7 +243,8 @@ class Runtime(RuntimeBase):
 
         Returns:
             An iterator, best used in a ``with`` block, of `TextDelta`, `ReasoningDelta`, `ToolCallDelta`, `Restarted`
-            (what came so far does not count: a retry or re-ask begins), and at last one `Finished`. With `choices` its
+            (what came so far does not count: a retry or re-ask begins), with tools a `ToolCall` for each that will run
+            and a `ToolResult` for each that has, and at last one `Finished`. With `choices` its
             ``result`` is the whole `Decision`; a function option has run by then. Several samples are not streamed.
             Iterating raises what `exec` raises.
 
@@ -225,7 +261,9 @@ class Runtime(RuntimeBase):
         from decidable.flow.streaming import Stream  # most programs wait for the whole reply
 
         refuse_unknown("stream", settings, ExecSettings, "choices", "response_format")
-        scope, flow = self._turn(content, choices, response_format, in_loop=False, record=True, **settings)
+        scope, flow = self._turn(
+            content, choices, response_format, in_loop=False, record=True, is_watched=True, **settings
+        )
         return Stream(flow, self.host, scope)
 
     @overload
@@ -254,48 +292,63 @@ class Runtime(RuntimeBase):
         from decidable.flow.streaming import AsyncStream  # as above
 
         refuse_unknown("async_stream", settings, ExecSettings, "choices", "response_format")
-        scope, flow = self._turn(content, choices, response_format, in_loop=True, record=True, **settings)
+        scope, flow = self._turn(
+            content, choices, response_format, in_loop=True, record=True, is_watched=True, **settings
+        )
         return AsyncStream(flow, self.host, scope)
 
-    # --- inside ---------------------------------------------------------------------------------------------------
+    # --- going on -------------------------------------------------------------------------------------------------
 
-    def _turn(
+    def resume(
         self,
-        content: ContentInput,
-        choices: Any,
-        response_format: Any,
-        *,
-        in_loop: bool,
-        record: bool = False,
-        tools: Iterable[Any] | None = None,
-        toolset: str | None = None,
-        **settings: Any,
-    ) -> tuple[Scope, Flow[Any]]:
-        """One turn as a flow: a decision, a typed reply, or plain text."""
-        refuse_tools(tools, toolset)
-        if choices is None:
-            refuse_without_choices(settings)
-            return self._reply(content, response_format, **settings)
-        if response_format is not None:
-            raise UsageError("give choices= or response_format=, not both; a choice can carry a payload schema")
-        return self.decision(
-            content, choices, instruction=DECISION_FINISH_INSTRUCTION, in_loop=in_loop, record=record, **settings
-        )
+        stopped: RunStopped | Mapping[str, Any] | str,
+        approvals: Mapping[str, Verdict] | None = None,
+        **settings: Unpack[ResumeSettings],
+    ) -> Any:
+        """Go on with a run that was stopped, or with its last checkpoint; what was done is not done again.
 
-    def _reply(
+        Args:
+            stopped: The error that stopped it (`ApprovalRequired`, `MaxIterationsError`, ...); or its ``.snapshot``, or
+                one that ``checkpoint=`` was given, as JSON values or text.
+            approvals: What a person says of the calls that wait, by id: True, False or ``Denied("why")``. A call that
+                had begun when the program ended is only made again if it stands here with True; else the model is
+                told that its outcome is unknown.
+            settings: ``tools``, ``toolset``, ``tools_allow``, ``tools_deny``, ``choices``, ``response_format``,
+                ``context`` and ``approver`` as they were: given again with a snapshot, taken from an error where they
+                are left out. ``max_iterations``, ``max_repeats``, ``budget``, ``timeout_s``, ``on_retry``,
+                ``checkpoint`` as for `exec`. Iterations count from the beginning of the run; time and budget from here.
+
+        Returns:
+            What the stopped call would have returned.
+
+        Raises:
+            SettingError: It is no snapshot, or `choices` are others than it had.
+            UsageError: A tool is missing, or an approval is about no call that waits.
+            Exception: Whatever `exec` raises.
+
+        Example:
+            >>> from decidable import ApprovalRequired, tool
+            >>> from decidable.testing import pick, scripted
+            >>> rt = scripted(pick("refund", order="A-17"))
+            >>> def refund(order: str) -> str:
+            ...     return f"refunded {order}"
+            >>> try:
+            ...     rt.exec("A-17 broke.", choices=[tool(refund, requires_approval=True), "close"])
+            ... except ApprovalRequired as stopped:
+            ...     rt.resume(stopped, {"pick": True})
+            'refunded A-17'
+        """
+        refuse_unknown("resume", settings, ResumeSettings, "approvals")
+        scope, flow = self._resumed(stopped, approvals, settings, in_loop=False)
+        return self.run(flow, scope)
+
+    async def async_resume(
         self,
-        content: ContentInput,
-        response_format: Any,
-        *,
-        context: Mapping[str, Any] | None = None,
-        timeout_s: float | None = None,
-        on_retry: OnRetry | None = None,
-        **settings: Any,
-    ) -> tuple[Scope, Flow[Any]]:
-        """A reply without a menu as a flow: typed, or plain text."""
-        scope = self._scope(timeout_s)
-        manner = self._manner(scope, **settings)
-        prompt, calls = content_of(content), self._calls(scope, on_retry)
-        if len(calls) == 1:
-            return scope, answering(prompt, response_format, manner, calls[0], must=False)
-        return scope, chain_of_answers(prompt, response_format, manner, calls, self.fallback_on)
+        stopped: RunStopped | Mapping[str, Any] | str,
+        approvals: Mapping[str, Verdict] | None = None,
+        **settings: Unpack[ResumeSettings],
+    ) -> Any:
+        """`resume` from an event loop."""
+        refuse_unknown("async_resume", settings, ResumeSettings, "approvals")
+        scope, flow = self._resumed(stopped, approvals, settings, in_loop=True)
+        return await self.run_async(flow, scope)

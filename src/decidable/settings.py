@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, get_args
 
@@ -13,22 +13,29 @@ from decidable.flow.record import FallbackOn
 from decidable.messages import Sampling
 
 if TYPE_CHECKING:
+    from decidable.ambient import Meter
+    from decidable.approval import Approver
+    from decidable.budget import Budget
     from decidable.runtimes import Runtime
 
 __all__ = [
+    "Checkpoint",
     "DecisionSettings",
     "ExecSettings",
     "OnRetry",
+    "ResumeSettings",
     "Via",
+    "checked_approver",
     "checked_count",
     "checked_effort",
     "checked_fallback",
+    "checked_iterations",
     "checked_repair",
+    "checked_repeats",
     "checked_samples",
     "checked_seconds",
     "checked_seed",
     "checked_via",
-    "refuse_tools",
     "refuse_unknown",
     "refuse_without_choices",
     "sampling_of",
@@ -40,8 +47,8 @@ OnRetry: TypeAlias = Callable[[RetryInfo], None]
 Via: TypeAlias = Literal["menu", "tools", "schema"]
 """How a menu is put to a chat model: as text, as one tool per option, or as text with a schema for the reply."""
 
-TOOLSETS: Mapping[str, tuple[Any, ...]] = {"default": ()}
-"""Named groups of tools. The default one is empty: tools are off unless given."""
+Checkpoint: TypeAlias = Callable[[dict[str, Any]], Any]
+"""Keeps a snapshot; sync or async."""
 
 
 class DecisionSettings(TypedDict, total=False):
@@ -61,6 +68,8 @@ class DecisionSettings(TypedDict, total=False):
     shuffle: bool | int
     logprobs: bool
     sampling: Sampling | Mapping[str, Any] | None
+    budget: Budget | Meter | None
+    approver: Approver | None
 
 
 class ExecSettings(TypedDict, total=False):
@@ -69,7 +78,16 @@ class ExecSettings(TypedDict, total=False):
     context: Mapping[str, Any] | None
     model: str | None
     tools: Iterable[Any] | None
-    toolset: str | None
+    toolset: str | Sequence[str] | None
+    tools_allow: Iterable[str] | None
+    tools_deny: Iterable[str] | None
+    tool_choice: str
+    parallel_tool_calls: bool | None
+    max_iterations: int
+    max_repeats: int | None
+    approver: Approver | None
+    checkpoint: Checkpoint | None
+    budget: Budget | Meter | None
     max_retries: int
     repair: Repair | None
     timeout_s: float | None
@@ -82,23 +100,31 @@ class ExecSettings(TypedDict, total=False):
     sampling: Sampling | Mapping[str, Any] | None
 
 
+class ResumeSettings(TypedDict, total=False):
+    """Keywords of `Runtime.resume`."""
+
+    tools: Iterable[Any] | None
+    toolset: str | Sequence[str] | None
+    tools_allow: Iterable[str] | None
+    tools_deny: Iterable[str] | None
+    choices: Any
+    response_format: Any
+    context: Mapping[str, Any] | None
+    approver: Approver | None
+    checkpoint: Checkpoint | None
+    budget: Budget | Meter | None
+    timeout_s: float | None
+    on_retry: OnRetry | None
+    max_iterations: int
+    max_repeats: int | None
+
+
 def refuse_unknown(name: str, given: Mapping[str, Any], known: type[Any], *own: str) -> None:
     """Raise if `given` holds a keyword that the settings class `known` does not name; `own` are the function's own."""
     for keyword in given:
         if keyword not in known.__annotations__:
             hint = did_you_mean(keyword, (*own, *known.__annotations__))
             raise ArgumentTypeError(f"{name}() got an unexpected keyword argument {keyword!r}; {hint}")
-
-
-def refuse_tools(tools: Iterable[Any] | None, toolset: str | None) -> None:
-    """Raise if there are tools to run, or the toolset has no such name."""
-    if toolset is not None and toolset not in TOOLSETS:
-        raise UsageError(f"no toolset is named {toolset!r}; {did_you_mean(toolset, tuple(TOOLSETS))}")
-    if tools is not None and list(tools):
-        raise UsageError(
-            "this version runs no tools: leave tools= out, and offer what the model may do as choices=, or run the "
-            "tools in your own loop"
-        )
 
 
 _ABOUT_CHOICES: Mapping[str, Any] = {"via": None, "samples": 1, "shuffle": False, "logprobs": False}
@@ -125,6 +151,7 @@ _RUNTIME = (
     "via",
     "fallback",
     "fallback_on",
+    "toolsets",
 )
 _CONNECTION = ("api_key", "base_url", "headers", "extra", "proxy", "client", "async_client")
 
@@ -148,6 +175,15 @@ def checked_effort(value: Any) -> str | None:
     if value is not None and value not in EFFORTS:
         raise SettingError(f"effort is one of {', '.join(map(repr, EFFORTS))}, or None, not {value!r}")
     return cast("str | None", value)
+
+
+def checked_approver(value: Any) -> Approver | None:
+    """`value` as whom to ask whether a call may run, or None."""
+    if value is not None and not callable(value):
+        raise ArgumentTypeError(
+            f"approver= is a function of an ApprovalRequest that returns True or False, not {value!r}"
+        )
+    return cast("Approver | None", value)
 
 
 def checked_count(value: Any) -> int:
@@ -178,6 +214,25 @@ def checked_via(value: Any) -> Via:
     if value not in get_args(Via):
         raise SettingError(f"via is one of {', '.join(map(repr, get_args(Via)))}, not {value!r}")
     return cast("Via", value)
+
+
+MOST_ITERATIONS = 50
+"""The range of upstream's loop."""
+
+
+def checked_iterations(value: Any) -> int:
+    """`value` as a number of replies that may call tools."""
+    if type(value) is not int or not 1 <= value <= MOST_ITERATIONS:
+        raise SettingError(f"max_iterations counts replies, from 1 to {MOST_ITERATIONS}, not {value!r}")
+    return value
+
+
+def checked_repeats(value: Any) -> int | None:
+    """`value` as how often the same call may give the same result, or None for as often as it likes."""
+    if value is not None and (type(value) is not int or value < 1):
+        raise SettingError(f"max_repeats counts equal calls, 1 or more, or None, not {value!r}")
+    found: int | None = value
+    return found
 
 
 MOST_SAMPLES = 1000

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar
 
+    from decidable.ambient import Meter
+    from decidable.approval import Approver
+    from decidable.budget import Budget
+
     Plain: TypeAlias = (
         str | int | float | complex | bytes | Enum | list[Any] | dict[str, Any] | set[Any] | frozenset[Any] | None
     )
@@ -80,6 +84,8 @@ def make(
     shuffle: bool | int = False,
     logprobs: bool = False,
     sampling: Sampling | Mapping[str, Any] | None = None,
+    budget: Budget | Meter | None = None,
+    approver: Approver | None = None,
 ) -> Any:
     """Let a model pick one option, and return what it results in.
 
@@ -109,13 +115,20 @@ def make(
         logprobs: Whether a chat model is asked for the letter of an option, whose token log-probabilities are the
             options' probabilities. Arguments are then asked for in a second request.
         sampling: How tokens are chosen: a `decidable.Sampling`, or a mapping of its fields; default the runtime's.
+        budget: What this may spend, re-asks, samples and the picked function's own calls included: a
+            `decidable.Budget`; default the runtime's.
+        approver: Asked before an option runs that requires approval (`decidable.tool`): a function of a
+            `decidable.ApprovalRequest` that returns True, False or ``Denied("why")``. What is denied is told to the
+            model, which picks again.
 
     Raises:
         DecisionError: The model made no valid pick; `.kind` and `.attempts` say why.
+        ApprovalRequired: The pick needs a person's word, and there is no approver; ``runtime.resume`` goes on.
+        BudgetExceeded: The budget is spent.
         LLMError: The provider failed.
         RuntimeMissingError: There is no runtime to ask.
         UsageError: The call is wrong (an empty menu, a duplicate name, ...); nothing was sent.
-        Exception: Whatever the picked function raises, untouched.
+        Exception: Whatever the picked function raises, untouched; but `ModelRetry` has the model pick again.
 
     Example:
         >>> from decidable import decision
@@ -144,6 +157,8 @@ def make(
         shuffle=shuffle,
         logprobs=logprobs,
         sampling=sampling,
+        budget=budget,
+        approver=approver,
     )
     return asked.run(flow, scope)
 

@@ -148,7 +148,7 @@ def test_usage_is_counted_over_re_asks(name, both):
 def test_failures_are_tried_again_and_reasons_told(name, both):
     fake = fake_endpoint(name, http_failure(503), http_failure(429, retry_after="0"), pick("close"))
     told = []
-    from decidable.flow.drivers import Host
+    from decidable.flow.run import Host
 
     async def no_sleep(seconds):
         pass

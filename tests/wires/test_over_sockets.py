@@ -10,7 +10,7 @@ from importlib import import_module
 import pytest
 
 from decidable import Finished, LLMError, Restarted, Runtime, TextDelta, connect
-from decidable.flow.drivers import Host
+from decidable.flow.run import Host
 from decidable.messages import Reply, Usage
 from decidable.providers.endpoints import ENDPOINTS
 from decidable.testing import allow_requests

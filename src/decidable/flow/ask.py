@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Any
 
+from decidable.ambient import Meter
 from decidable.errors import LLMError, LLMErrorReason
 from decidable.flow.effects import Draw, Flow, Now, Send, Wait
 from decidable.messages import Reply, Request, Usage
 from decidable.providers.protocol import Provider
 
-__all__ = ["Budget", "Call", "RetryInfo", "ask"]
+__all__ = ["Call", "RetryInfo", "ask"]
 
 BASE_DELAY_S = 1.5
 """First wait before a transport retry; doubled each time."""
@@ -41,16 +42,6 @@ class RetryInfo:
     problem: str
 
 
-class Budget(Protocol):
-    """Limits what is spent: asked before each request, told after each reply."""
-
-    def admit(self, request: Request) -> None:
-        """Raise to stop the request from being sent."""
-
-    def book(self, reply: Reply) -> None:
-        """Count what a reply cost."""
-
-
 @dataclass(slots=True, eq=False)
 class Call:
     """How one call is carried out, and what it has spent so far, re-asks included.
@@ -60,7 +51,7 @@ class Call:
         max_retries: Transport retries per request.
         deadline: Instant after which nothing is started any more, or None.
         on_retry: Told before each retry; what it raises is logged and ignored.
-        budget: Asked before and told after each request, or None.
+        meters: Asked before and told after each request.
         started: Instant at which the call began.
         requests: Replies so far.
         usage: Their tokens; None while unknown.
@@ -71,7 +62,7 @@ class Call:
     max_retries: int = 6
     deadline: float | None = None
     on_retry: Callable[[RetryInfo], None] | None = None
-    budget: Budget | None = None
+    meters: tuple[Meter, ...] = ()
     started: float = 0.0
     requests: int = 0
     usage: Usage | None = None
@@ -111,17 +102,20 @@ def ask(call: Call, request: Request, purpose: str = "model_call") -> Flow[Reply
 
     Raises:
         LLMError: The last one, with `attempts` and `elapsed_s`; or of reason ``timeout`` at the deadline.
+        BudgetExceeded: A budget has no room for another request.
     """
     failures = 0
     while True:
-        if call.budget is not None:
-            call.budget.admit(request)
+        if call.meters:
+            yield from _admitted(call, request)
         try:
             reply: Reply = yield Send(call.provider, request, call.deadline, purpose)
         except LLMError as error:
             failures += 1
             now: float = yield Now()
             error.attempts, error.elapsed_s = failures, now - call.started
+            if error.reason is LLMErrorReason.TIMEOUT:
+                _blame_budget(call, now, error)
             if not error.retryable or failures > call.max_retries:
                 if failures > 1:
                     error.add_note(f"after {failures} attempts in {error.elapsed_s:.1f} s")
@@ -129,14 +123,35 @@ def ask(call: Call, request: Request, purpose: str = "model_call") -> Flow[Reply
             chance: float = yield Draw()
             seconds = _delay(failures, error.retry_after_s, chance)
             if call.deadline is not None and now + seconds >= call.deadline:
+                _blame_budget(call, now + seconds, error)
                 raise _timeout(error, seconds) from error
             info = RetryInfo("transport", failures, seconds, error, str(error))
             yield Wait(seconds, partial(call.notify, info))
             continue
         call.add(reply)
-        if call.budget is not None:
-            call.budget.book(reply)
+        for meter in call.meters:
+            meter.book(reply)
         return reply
+
+
+def _admitted(call: Call, request: Request) -> Flow[None]:
+    if any(_until(meter) is not None for meter in call.meters):
+        _blame_budget(call, (yield Now()), None)
+    for meter in call.meters:
+        meter.admit(request)
+
+
+def _blame_budget(call: Call, instant: float, error: LLMError | None) -> None:
+    """Raise if it is a budget of time that is over at this instant: the deadline is only how it is kept."""
+    for meter in call.meters:
+        until = _until(meter)
+        if until is not None and instant >= until:
+            raise meter.out_of_time() from error  # type: ignore[attr-defined]  # what has an end of time says so
+
+
+def _until(meter: Any) -> float | None:
+    until: float | None = getattr(meter, "until", None)
+    return until
 
 
 def _delay(failures: int, retry_after: float | None, chance: float) -> float:

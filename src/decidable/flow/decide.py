@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from decidable.attempt import Attempt, Failure, FailureKind
-from decidable.binding import Choice
-from decidable.errors import DecisionError, RefusedError, Unsure
+from decidable.binding import Choice, with_injected
+from decidable.errors import ApprovalRequired, DecisionError, ModelRetry, RefusedError, Unsure
 from decidable.flow.ask import Call, RetryInfo, ask
 from decidable.flow.askers import Asker
 from decidable.flow.effects import Flow, RunOption
-from decidable.flow.record import Decision, Fallback, Votes, margin_of
+from decidable.flow.record import Decision, Fallback, ToolRun, Votes, margin_of
 from decidable.menu import PICK
 from decidable.messages import Reply
 from decidable.options import FunctionOption
+
+if TYPE_CHECKING:  # few decisions need a person
+    from decidable.approval import ApprovalRequest
+    from decidable.flow.desk import Desk
+    from decidable.flow.job import Job
 
 __all__ = ["Picked", "decide", "picked", "until_valid"]
 
@@ -33,6 +38,8 @@ class Picked:
         calls: What was spent, one for each provider that was asked; the last one decided.
         votes: The samples, if there were several.
         fallbacks: Providers that did not decide.
+        asker: Asks again, if the choice cannot be carried out; None where several samples chose.
+        tool_runs: The tools that ran before.
     """
 
     choice: Choice
@@ -41,13 +48,23 @@ class Picked:
     calls: tuple[Call, ...]
     votes: Votes | None = None
     fallbacks: tuple[Fallback, ...] = ()
+    asker: Asker[Choice] | None = None
+    tool_runs: tuple[ToolRun, ...] = ()
 
 
 _FINAL = frozenset({FailureKind.REFUSAL, FailureKind.UNSURE})
 
 
-def until_valid(call: Call, asker: Asker[V]) -> Flow[tuple[V, Reply, tuple[Attempt, ...]]]:
+def until_valid(
+    call: Call, asker: Asker[V], before: Sequence[Attempt] = (), reply: Reply | None = None
+) -> Flow[tuple[V, Reply, tuple[Attempt, ...]]]:
     """Ask until a reply can be used, at most ``max_retries`` times more.
+
+    Args:
+        call: Whom.
+        asker: What, and how.
+        before: Attempts that did not hold already.
+        reply: A reply that is there already, so that the first is not asked for.
 
     Raises:
         Unsure: The provider was told to give up on picks this close.
@@ -55,49 +72,96 @@ def until_valid(call: Call, asker: Asker[V]) -> Flow[tuple[V, Reply, tuple[Attem
         DecisionError: No reply could be used.
         LLMError: The provider failed.
     """
-    attempts: list[Attempt] = []
+    attempts = list(before)
     while True:
-        reply = yield from ask(call, asker.request(attempts), "re_ask" if attempts else "model_call")
+        if reply is None:
+            reply = yield from ask(call, asker.request(attempts), "re_ask" if attempts else "model_call")
         outcome = asker.read(reply)
         if not isinstance(outcome, Failure):
             return outcome, reply, tuple(attempts)
-        attempts.append(Attempt(reply, outcome.kind, outcome.message))
-        if outcome.kind in _FINAL or len(attempts) > asker.max_retries:
-            raise _exhausted(attempts, asker.wanted)
-        call.notify(RetryInfo("re_ask", len(attempts), 0.0, None, outcome.message))
+        _failed(call, asker, attempts, reply, outcome)
+        reply = None
 
 
-def picked(call: Call, asker: Asker[Choice]) -> Flow[Picked]:
+def _failed(call: Call, asker: Asker[Any], attempts: list[Attempt], reply: Reply, failure: Failure) -> None:
+    """Add an attempt; raise if it was the last."""
+    attempts.append(Attempt(reply, failure.kind, failure.message))
+    if failure.kind in _FINAL or len(attempts) > asker.max_retries:
+        raise _exhausted(attempts, asker.wanted)
+    call.notify(RetryInfo("re_ask", len(attempts), 0.0, None, failure.message))
+
+
+def picked(
+    call: Call, asker: Asker[Choice], before: Sequence[Attempt] = (), reply: Reply | None = None
+) -> Flow[Picked]:
     """A choice that holds, by asking one provider for one."""
-    choice, reply, attempts = yield from until_valid(call, asker)
-    return Picked(choice, reply, attempts, (call,))
+    choice, reply, attempts = yield from until_valid(call, asker, before, reply)
+    return Picked(choice, reply, attempts, (call,), None, (), asker)
 
 
-def decide(picking: Flow[Picked], injected: Mapping[str, Any], *, record: bool = True) -> Flow[Any]:
+def _again(found: Picked, failure: Failure) -> Flow[Picked]:
+    """Another choice, since the one that was made could not be carried out; ends when the retries do."""
+    call, asker, attempts = found.calls[-1], found.asker, list(found.attempts)
+    if asker is None:  # several samples agreed on it; to ask them all again is the caller's to decide
+        raise _exhausted([*attempts, Attempt(found.reply, failure.kind, failure.message)], "carried-out pick")
+    _failed(call, asker, attempts, found.reply, failure)
+    choice, reply, tried = yield from until_valid(call, asker, attempts)
+    return replace(found, choice=choice, reply=reply, attempts=tried)
+
+
+def decide(
+    picking: Flow[Picked],
+    injected: Mapping[str, Any],
+    *,
+    desk: Desk | None = None,
+    job: Job | None = None,
+    record: bool = True,
+) -> Flow[Any]:
     """One decision: a choice, resolved into the result of the next step.
 
     Args:
         picking: How to come to a choice.
         injected: Values for the parameters of a function option that no model fills.
+        desk: Whom to ask whether the choice may be carried out; None where no option asks for it.
+        job: Keeps the choice, if a person's word is needed and nobody is there.
         record: Whether the flow ends in the whole `Decision`; else in the bare result, which costs less.
 
     Raises:
         DecisionError: The model never made a valid pick.
+        ApprovalRequired: The pick needs a person's word, and nobody is there to give it.
         LLMError: The provider failed.
-        Exception: Whatever the picked function raises, untouched.
+        Exception: Whatever the picked function raises, untouched; `ModelRetry` has the model pick again.
     """
     found = yield from picking
-    choice = found.choice
-    option, arguments = choice.option, choice.arguments
-    if type(option) is FunctionOption:
-        spec, given = option.spec, arguments
-        if spec.injected or spec.hidden:
-            extra = {name: injected[name] for name in (*spec.injected, *spec.hidden) if name in injected}
-            given = {**arguments, **extra}
-        result = yield RunOption(option, given)
-    else:
-        result = option.resolve(arguments)
+    while True:
+        choice = found.choice
+        option, arguments = choice.option, choice.arguments
+        if type(option) is not FunctionOption:
+            result = option.resolve(arguments)
+            break
+        if desk is not None:
+            word = yield from desk.word(PICK, choice)
+            desk = desk.unanswered()
+            if word is not None:
+                if not isinstance(word, str):
+                    raise _stopped(word, found, job)
+                found = yield from _again(found, Failure(FailureKind.DENIED, word))
+                continue
+        spec, rules = option.spec, option.rules
+        given = with_injected(option, injected, arguments) if spec.injected or spec.hidden else arguments
+        try:
+            result = yield RunOption(option, given) if rules is None else RunOption(option, given, rules.timeout_s)
+        except ModelRetry as retry:
+            found = yield from _again(found, Failure(FailureKind.RETRY, str(retry) or "try again"))
+            continue
+        break
     return _recorded(found, result) if record else result
+
+
+def _stopped(request: ApprovalRequest, found: Picked, job: Job | None) -> ApprovalRequired:
+    if job is not None:
+        job.attempts, job.waiting, job.provider = found.attempts, found.reply, found.calls[-1].provider.name
+    return ApprovalRequired([request])
 
 
 def _recorded(found: Picked, result: Any) -> Decision[Any]:
@@ -120,6 +184,7 @@ def _recorded(found: Picked, result: Any) -> Decision[Any]:
         calibrated=reply.calibrated,
         votes=found.votes,
         fallbacks=found.fallbacks,
+        tool_runs=found.tool_runs,
     )
 
 

@@ -10,7 +10,22 @@ from decidable.messages import Request
 from decidable.options import Option
 from decidable.providers.protocol import Provider
 
-__all__ = ["Begin", "Draw", "Effect", "End", "Flow", "Now", "RunAll", "RunOption", "Send", "Wait"]
+__all__ = [
+    "Announce",
+    "Begin",
+    "Consult",
+    "Draw",
+    "Effect",
+    "End",
+    "Flow",
+    "Now",
+    "RunAll",
+    "RunOption",
+    "Save",
+    "Send",
+    "Wait",
+    "in_node",
+]
 
 
 @dataclass(slots=True)
@@ -32,22 +47,70 @@ class Send:
 
 @dataclass(slots=True, eq=False)
 class RunOption:
-    """Resolve an option with bound arguments. Answered with its result; what it raises is thrown in."""
+    """Resolve an option with bound arguments. Answered with its result; what it raises is thrown in.
+
+    Attributes:
+        option: What is run.
+        arguments: With what.
+        timeout_s: Seconds after which a `TimeoutError` is thrown in, or None.
+        deadline: Instant at which an async function is given up in the same way, or None.
+        as_tool: Whether it is a tool, whose trace node its flow keeps.
+    """
 
     option: Option[Any]
     arguments: Mapping[str, Any]
+    timeout_s: float | None = None
+    deadline: float | None = None
+    as_tool: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class RunAll:
-    """Run flows to their ends, at most `limit` at a time; a sync driver runs them one after the other.
+    """Run flows to their ends, at most `limit` at a time.
 
     Answered with a pair for each flow, in order: its result and None, or None and the `Exception` that it ended in.
     What is no `Exception`, such as a wish to stop, is thrown in, once none of them runs any more.
+
+    Attributes:
+        flows: What is run.
+        limit: How many at a time.
+        in_threads: Whether a sync driver gives each a thread; else it runs one after the other.
     """
 
     flows: Sequence[Flow[Any]]
     limit: int
+    in_threads: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Consult:
+    """Ask a function of the caller's, sync or async. Answered with what it says."""
+
+    function: Callable[[Any], Any]
+    question: Any
+
+
+@dataclass(slots=True, eq=False)
+class Save:
+    """Hand the caller what is to be kept; nothing goes on before it is. Answered with None.
+
+    Attributes:
+        write: The caller's function, sync or async.
+        make: Makes what it is given, at that moment.
+        lock: Lets one at a time through, in order: a `threading.Lock` for the sync driver, an `asyncio.Lock` for the
+            async one.
+    """
+
+    write: Callable[[Any], Any]
+    make: Callable[[], Any]
+    lock: Any
+
+
+@dataclass(slots=True, eq=False)
+class Announce:
+    """Let an event be seen, where somebody watches. Answered with None."""
+
+    event: Any
 
 
 @dataclass(slots=True, eq=False)
@@ -86,7 +149,7 @@ class End:
     error: BaseException | None = None
 
 
-Effect: TypeAlias = Send | RunOption | RunAll | Wait | Now | Draw | Begin | End
+Effect: TypeAlias = Send | RunOption | RunAll | Consult | Save | Announce | Wait | Now | Draw | Begin | End
 
 R = TypeVar("R")
 Flow: TypeAlias = Generator[Effect, Any, R]

@@ -8,17 +8,29 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from decidable.attempt import Attempt, FailureKind
+from decidable.content import Content, MediaPart, TextPart
+from decidable.errors import did_you_mean
+from decidable.schema.validate import clipped
 
 __all__ = [
     "CALL_INSTRUCTION",
     "DECISION_FINISH_INSTRUCTION",
     "DECISION_INSTRUCTION",
     "EITHER_INSTRUCTION",
+    "INTERRUPTED",
     "LABEL_INSTRUCTION",
+    "NOT_NOW",
+    "TOO_LONG",
+    "WORK_INSTRUCTION",
+    "clipped_result",
     "menu_text",
+    "raised",
+    "repeated",
     "schema_text",
+    "shown_result",
     "state_text",
     "try_again",
+    "unknown_tool",
 ]
 
 DECISION_INSTRUCTION = (
@@ -45,6 +57,24 @@ EITHER_INSTRUCTION = (
 
 LABEL_INSTRUCTION = "Pick exactly one option from the menu. Answer with its letter and nothing else."
 """Follows a menu of lettered options."""
+
+WORK_INSTRUCTION = (
+    "First do the work with the tools: look up what you need. Do not pick yet. When you have what you need, say in a "
+    "few words what you found; then you will be asked to pick exactly one option from the menu."
+)
+"""Follows the menu of a turn whose pick is asked for after the work."""
+
+INTERRUPTED = (
+    "this call was interrupted, and whether it took effect is not known; it was not made again. Find out before you "
+    "rely on it"
+)
+"""The result of a call that had begun when the program ended."""
+
+NOT_NOW = "no tool can be called now; answer in text"
+"""The result of a call where none was offered."""
+
+TOO_LONG = "your reply was cut off at the token limit, so this call was not made; make it again, shorter"
+"""The result of a call in a reply that was cut off."""
 
 _REPLY_SHOWN = 1500
 _HEADING = "Menu:"
@@ -82,6 +112,54 @@ def shown_reply(text: str) -> str:
         return text or "(empty)"
     head, tail = text[: _REPLY_SHOWN * 2 // 3], text[-_REPLY_SHOWN // 3 :]
     return f"{head}\n[... {len(text) - len(head) - len(tail)} characters left out ...]\n{tail}"
+
+
+def unknown_tool(name: str, tools: Sequence[str]) -> str:
+    """That there is no such tool, with those that are close."""
+    return f"there is no tool {clipped(name)}; {did_you_mean(name, tools, 'the tools are')}"
+
+
+def repeated(name: str, times: int) -> str:
+    """The result of a call that was made too often."""
+    return (
+        f"you have called {name!r} {times} times with these arguments, and the result was the same each time; it was "
+        "not called again. Go on with what you have, or do something else"
+    )
+
+
+def raised(error: BaseException) -> str:
+    """What a model is told of an exception in a tool: its type and message."""
+    message = str(error)
+    return clipped_result(f"{type(error).__name__}: {message}" if message else type(error).__name__, _ERROR_SHOWN)
+
+
+_ERROR_SHOWN = 2000
+_HEAD_SHARE = 0.7
+
+
+def clipped_result(text: str, most: int) -> str:
+    """The head and the tail of a text that is longer than `most` characters, with a note of what was cut."""
+    if len(text) <= most:
+        return text
+    head = int(most * _HEAD_SHARE)
+    tail = most - head
+    cut = len(text) - most
+    return f"{text[:head]}\n[... {cut:,} of {len(text):,} characters cut ...]\n{text[len(text) - tail :]}"
+
+
+def shown_result(value: Any, most: int) -> Content:
+    """What a tool gave back, as a model reads it: a str as it is, content parts too, anything else as JSON.
+
+    Raises:
+        ValueError: It holds itself.
+    """
+    if isinstance(value, str):
+        return clipped_result(value, most)
+    if isinstance(value, (TextPart, MediaPart)):
+        return (value,)
+    if isinstance(value, (list, tuple)) and value and all(isinstance(v, (TextPart, MediaPart)) for v in value):
+        return tuple(value)
+    return clipped_result(json.dumps(value, ensure_ascii=False, default=_plain), most)
 
 
 def try_again(attempts: Sequence[Attempt], wish: str) -> str:

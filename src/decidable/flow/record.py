@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from decidable.attempt import Attempt, Origin
+from decidable.content import Content
 from decidable.errors import DecidableError
 from decidable.messages import Reply, Usage
 
-__all__ = ["Decision", "Fallback", "FallbackOn", "Vote", "Votes", "margin_of"]
+__all__ = ["Decision", "Fallback", "FallbackOn", "ToolRun", "Vote", "Votes", "margin_of"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -32,6 +33,25 @@ class Fallback:
     provider: str
     reason: FallbackOn
     error: DecidableError
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
+    """One tool call of a run, as the model saw it.
+
+    Attributes:
+        id: The call's id.
+        name: The tool.
+        arguments: What the model gave; as text when it was no JSON object.
+        result: What went back to the model.
+        is_error: Whether that says what went wrong: then the tool failed, or was not run.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] | str
+    result: Content
+    is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +132,7 @@ class Decision(Generic[T_co]):
         calibrated: Whether the provider claims that they are calibrated; if not, they only rank.
         votes: The samples, when several were asked for; else None.
         fallbacks: Providers that were asked before and did not decide, and why.
+        tool_runs: The tools that ran before it, in order, with what they gave back.
     """
 
     option: str
@@ -130,6 +151,7 @@ class Decision(Generic[T_co]):
     calibrated: bool = False
     votes: Votes | None = None
     fallbacks: tuple[Fallback, ...] = ()
+    tool_runs: tuple[ToolRun, ...] = ()
 
     @property
     def probability(self) -> float | None:

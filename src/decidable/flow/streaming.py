@@ -10,9 +10,11 @@ from typing import Any, Generic, Self, TypeAlias, TypeVar
 from decidable.ambient import Scope, current_scope, scope_variable
 from decidable.deltas import Delta
 from decidable.errors import UsageError
-from decidable.flow.drivers import Host, Run, shortened
-from decidable.flow.effects import Flow, RunOption, Send
+from decidable.flow.drivers import drive, drive_async
+from decidable.flow.effects import Announce, Flow, RunOption, Send
+from decidable.flow.run import Host, Run, shortened
 from decidable.messages import Reply
+from decidable.tools import ToolCall, ToolResult
 
 __all__ = ["AsyncStream", "Event", "Finished", "Restarted", "Stream"]
 
@@ -46,12 +48,12 @@ class Finished(Generic[R]):
     reply: Reply | None
 
 
-Event: TypeAlias = Delta | Restarted | Finished[Any]
+Event: TypeAlias = Delta | ToolCall | ToolResult | Restarted | Finished[Any]
 
 
 def stream(flow: Flow[Any], host: Host) -> Generator[Event, None, None]:
     """Run `flow` in this thread; what arrives, and at last what it ended in."""
-    run, progress = Run(host, current_scope().recorder), _Progress()
+    run, progress = Run(host, current_scope().recorder, drive), _Progress()
     value: Any = None
     error: BaseException | None = None
     try:
@@ -69,6 +71,9 @@ def stream(flow: Flow[Any], host: Host) -> Generator[Event, None, None]:
                             else:
                                 progress.begun = True
                                 yield piece
+                elif type(effect) is Announce:
+                    progress.begun = False  # what came so far stands
+                    yield effect.event
                 else:
                     value = run.perform(effect)
             except BaseException as raised:  # the flow decides what an error means
@@ -83,7 +88,7 @@ def stream(flow: Flow[Any], host: Host) -> Generator[Event, None, None]:
 
 async def stream_async(flow: Flow[Any], host: Host) -> AsyncGenerator[Event, None]:
     """`stream` in this task."""
-    run, progress = Run(host, current_scope().recorder), _Progress()
+    run, progress = Run(host, current_scope().recorder, drive_async), _Progress()
     value: Any = None
     error: BaseException | None = None
     try:
@@ -101,6 +106,9 @@ async def stream_async(flow: Flow[Any], host: Host) -> AsyncGenerator[Event, Non
                             else:
                                 progress.begun = True
                                 yield piece
+                elif type(effect) is Announce:
+                    progress.begun = False  # what came so far stands
+                    yield effect.event
                 else:
                     value = await run.perform_async(effect)
             except BaseException as raised:  # the flow decides what an error means

@@ -7,14 +7,12 @@ from dataclasses import replace
 from decidable.attempt import Attempt, Failure, FailureKind, Repair
 from decidable.binding import Choice, bind
 from decidable.content import Content, with_text
-from decidable.errors import did_you_mean
-from decidable.flow.prompts import CALL_INSTRUCTION, EITHER_INSTRUCTION, menu_text, shown_reply, try_again
+from decidable.flow.prompts import CALL_INSTRUCTION, EITHER_INSTRUCTION, menu_text, shown_reply, try_again, unknown_tool
 from decidable.menu import Menu
 from decidable.messages import ChatRequest, Message, Reply
 from decidable.native import menu_tools
 from decidable.reading import read
 from decidable.reading.calls import read_calls
-from decidable.schema.validate import clipped
 from decidable.tools import ToolResult
 
 __all__ = ["ToolAsker"]
@@ -43,8 +41,8 @@ class ToolAsker:
         self.repair = repair
         self.forced = forced
         tools, self._names = menu_tools(menu)
-        self._wish = CALL_INSTRUCTION if forced else menu_text(menu.render(), EITHER_INSTRUCTION)
-        self._prompt = with_text(prompt, self._wish)
+        self.wish = CALL_INSTRUCTION if forced else menu_text(menu.render(), EITHER_INSTRUCTION)
+        self._prompt = with_text(prompt, self.wish)
         self._base = replace(base, tools=tools, tool_choice="required" if forced else "auto", parallel_tool_calls=False)
 
     def request(self, attempts: list[Attempt]) -> ChatRequest:
@@ -56,7 +54,7 @@ class ToolAsker:
             messages.append(Message("assistant", shown, reply.tool_calls, (), reply.echo))
             results = tuple(ToolResult(c.id, c.name, attempt.message, is_error=True) for c in reply.tool_calls)
             last = number == len(attempts)
-            text = try_again(attempts, self._wish) if last else "" if results else attempt.message
+            text = try_again(attempts, self.wish) if last else "" if results else attempt.message
             messages.append(Message("user", text, (), results))
         return replace(self._base, messages=tuple(messages))
 
@@ -69,6 +67,5 @@ class ToolAsker:
             return pick
         choice = bind(pick, self.menu, self.repair)
         if reply.tool_calls and isinstance(choice, Failure) and choice.kind is FailureKind.UNKNOWN_CALL:
-            hint = did_you_mean(pick.name, tuple(self._names), "the tools are")  # as they are spelled there
-            return Failure(choice.kind, f"there is no tool {clipped(pick.name)}; {hint}")
+            return Failure(choice.kind, unknown_tool(pick.name, tuple(self._names)))  # as they are spelled there
         return choice

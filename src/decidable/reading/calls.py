@@ -11,7 +11,7 @@ from decidable.reading.failures import declined, head, truncated
 from decidable.reading.shapes import fingerprint
 from decidable.tools import ToolCall
 
-__all__ = ["read_calls"]
+__all__ = ["pick_of", "read_calls"]
 
 
 def read_calls(reply: Reply, names: Mapping[str, str], *, repair: Repair, text_counts: bool) -> Pick | Failure | None:
@@ -37,7 +37,7 @@ def read_calls(reply: Reply, names: Mapping[str, str], *, repair: Repair, text_c
         return Failure(FailureKind.NO_ACTION if said else FailureKind.EMPTY, f"the reply called no tool{said}")
     if reply.stop == "length":  # what the wire gives as an object may be half of one
         return truncated()
-    picks = [_pick(call, names, repair) for call in reply.tool_calls]
+    picks = [pick_of(call, names, repair) for call in reply.tool_calls]
     if len(picks) > 1 and len({fingerprint(pick) for pick in picks}) > 1:
         named = ", ".join(repr(head(call.name, 60)) for call in reply.tool_calls[:10])
         return Failure(
@@ -46,7 +46,8 @@ def read_calls(reply: Reply, names: Mapping[str, str], *, repair: Repair, text_c
     return picks[0]
 
 
-def _pick(call: ToolCall, names: Mapping[str, str], repair: Repair) -> Pick:
+def pick_of(call: ToolCall, names: Mapping[str, str], repair: Repair) -> Pick:
+    """What one call says; arguments that are no JSON are mended as far as `repair` allows."""
     name = names.get(call.name, call.name)
     if not isinstance(call.arguments, str):
         return Pick(name, dict(call.arguments))

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from decidable.content import text_of
 from decidable.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from decidable.flow.prompts import LABEL_INSTRUCTION
+from decidable.flow.prompts import DECISION_FINISH_INSTRUCTION, LABEL_INSTRUCTION
 from decidable.messages import ChatRequest, Reply, Request, Usage
 from decidable.providers.protocol import Capabilities
 from decidable.runtimes import Runtime
@@ -24,6 +24,8 @@ __all__ = [
     "ScriptedRuntime",
     "Seen",
     "Step",
+    "call_tool",
+    "call_tools",
     "distribution",
     "pick",
     "refusal",
@@ -70,7 +72,7 @@ def pick(option: str, /, **arguments: Any) -> Answerer:
     def answer(request: Request) -> Reply:
         if isinstance(request, QuestionRequest):
             return _sure_answers(request, option, arguments)
-        if request.tools:
+        if request.tools and request.tool_choice != "none" and not _asks_for_text(request):
             name = _tool_for(request, option)
             return Reply(stop="tool_calls", tool_calls=(ToolCall("call_0", name, arguments),))
         if letter := _letter_of(request, option):
@@ -79,6 +81,34 @@ def pick(option: str, /, **arguments: Any) -> Answerer:
         return Reply(json.dumps(call, ensure_ascii=False), stop="stop")
 
     answer.__qualname__ = f"pick({option!r})"  # what a left-over step is called
+    return answer
+
+
+def _asks_for_text(request: ChatRequest) -> bool:
+    """Whether the tools are for the work, and the pick is wanted in the reply's text."""
+    first = text_of(request.messages[0].content) if request.messages else ""
+    return first.endswith(DECISION_FINISH_INSTRUCTION)
+
+
+def call_tool(name: str, /, *, text: str = "", **arguments: Any) -> Answerer:
+    """A reply that calls one tool of ``tools=``; `text` is what it says beside the call."""
+    return call_tools((name, arguments), text=text)
+
+
+def call_tools(*calls: tuple[str, Mapping[str, Any]], text: str = "") -> Answerer:
+    """A reply that calls several tools, each a name and its arguments; their ids are unique in the conversation."""
+
+    def answer(request: Request) -> Reply:
+        if isinstance(request, QuestionRequest) or not request.tools:
+            raise ScriptError(f"{answer.__qualname__}: this request offers no tools")
+        before = sum(len(message.tool_calls) for message in request.messages)
+        made = tuple(
+            ToolCall(f"call_{before + number}", name, dict(arguments))
+            for number, (name, arguments) in enumerate(calls, 1)
+        )
+        return Reply(text, stop="tool_calls", tool_calls=made)
+
+    answer.__qualname__ = f"call_tools({', '.join(repr(name) for name, _ in calls)})"
     return answer
 
 

@@ -1,0 +1,221 @@
+"""One round of tools: each call checked, allowed, run and answered. What goes wrong in a call is its result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from decidable.approval import ApprovalRequest
+from decidable.attempt import Failure, FailureKind, Repair
+from decidable.binding import Choice, bind, with_injected
+from decidable.content import Content
+from decidable.errors import ApprovalRequired, ModelRetry, RepeatedCallError
+from decidable.flow.desk import Desk
+from decidable.flow.effects import Announce, Flow, RunAll, RunOption, Save, in_node
+from decidable.flow.job import Job, Repeats, Round
+from decidable.flow.prompts import INTERRUPTED, NOT_NOW, TOO_LONG, raised, repeated, shown_result, unknown_tool
+from decidable.flow.record import ToolRun
+from decidable.menu import Menu
+from decidable.messages import Message, ToolChoice
+from decidable.options import MAX_CHARS, FunctionOption, Rules
+from decidable.reading.calls import pick_of
+from decidable.tools import ToolCall, ToolResult, ToolSpec
+
+__all__ = ["Tooling", "answered"]
+
+AT_ONCE = 128
+"""Calls of one reply that run at the same time."""
+
+
+@dataclass(slots=True, eq=False)
+class Tooling:
+    """The tools of a run, and how they are run.
+
+    Attributes:
+        menu: The tools.
+        specs: As the model sees them.
+        names: Their names as the model sees them, to their own.
+        injected: Values for parameters that no model fills.
+        repair: How far arguments may be mended.
+        choice: Whether tools must be called, until the first round is done.
+        parallel: Whether several calls in one reply are wanted; False runs them one after the other.
+        max_iterations: Most replies that may call tools.
+        max_repeats: How often the same call may give the same result; None for as often as it likes.
+        desk: Whom to ask whether a call may run.
+        checkpoint: Given a snapshot before anything runs and after each result, or None.
+        snapshot: Makes it.
+        lock: Lets one checkpoint at a time through.
+        deadline: Instant after which an async tool is given up, or None.
+        is_traced: Whether a trace is bound.
+        is_watched: Whether somebody sees the events.
+    """
+
+    menu: Menu
+    specs: tuple[ToolSpec, ...]
+    names: Mapping[str, str]
+    injected: Mapping[str, Any]
+    repair: Repair = "syntax"
+    choice: ToolChoice = "auto"
+    parallel: bool | None = None
+    max_iterations: int = 20
+    max_repeats: int | None = 5
+    desk: Desk = field(default_factory=Desk)
+    checkpoint: Callable[[Any], Any] | None = None
+    snapshot: Callable[[], Any] = dict
+    lock: Any = None
+    deadline: float | None = None
+    is_traced: bool = False
+    is_watched: bool = False
+
+    def save(self) -> Flow[None]:
+        """Let the caller keep how far the run has come."""
+        if self.checkpoint is not None:
+            yield Save(self.checkpoint, self.snapshot, self.lock)
+
+
+def answered(job: Job, tooling: Tooling) -> Flow[None]:
+    """Answer every call of the open round, and add the round to the conversation.
+
+    Raises:
+        ApprovalRequired: Some call waits for a person; the others have been run.
+        RepeatedCallError: The model was told that a call leads nowhere, and makes it again.
+    """
+    current = job.round
+    if current is None:
+        return
+    ready: list[tuple[int, Choice]] = []
+    pending: list[ApprovalRequest] = []
+    for number, call in enumerate(current.reply.tool_calls):
+        if current.results[number] is not None:
+            continue
+        found = _planned(job, tooling, current, number)
+        if not isinstance(found, str):
+            word = yield from tooling.desk.word(call.id, found)
+            if isinstance(word, ApprovalRequest):
+                pending.append(word)
+                continue
+            found = found if word is None else word
+        if isinstance(found, str):
+            current.results[number] = ToolResult(call.id, call.name, found, is_error=True)
+        else:
+            ready.append((number, found))
+    yield from _all_run(tooling, current, ready)
+    if pending:
+        yield from tooling.save()
+        raise ApprovalRequired(pending)
+    _close(job, tooling, current)
+    tooling.desk = tooling.desk.unanswered()
+    if tooling.is_watched:
+        for result in job.messages[-1].tool_results:
+            yield Announce(result)
+    yield from tooling.save()
+
+
+def _planned(job: Job, tooling: Tooling, current: Round, number: int) -> Choice | str:
+    """What a call would run, or what the model is told instead."""
+    call = current.reply.tool_calls[number]
+    if current.reply.stop == "length":  # what the wire gives as an object may be half of one
+        return TOO_LONG
+    if tooling.choice == "none":
+        return NOT_NOW
+    if current.started[number] and call.id not in tooling.desk.approvals:
+        return INTERRUPTED
+    pick = pick_of(call, tooling.names, tooling.repair)
+    choice = bind(pick, tooling.menu, tooling.repair)
+    if isinstance(choice, Failure):
+        if choice.kind is FailureKind.UNKNOWN_CALL:
+            return unknown_tool(call.name, tuple(tooling.names))
+        return f"{choice.kind.value}: {choice.message}"
+    if tooling.max_repeats is not None:
+        before = job.repeats.get(_fingerprint(call))
+        if before is not None and before.times >= tooling.max_repeats:
+            if before.told and before.told < job.iterations:
+                raise RepeatedCallError(
+                    f"the model calls {call.name!r} with the same arguments again and again: {before.times} times with "
+                    "the same result, and again after it was told (max_repeats=None lets it go on)"
+                )
+            before.told = job.iterations
+            return repeated(call.name, before.times)
+    return choice
+
+
+def _all_run(tooling: Tooling, current: Round, ready: list[tuple[int, Choice]]) -> Flow[None]:
+    if len(ready) < 2 or tooling.parallel is False:
+        for number, choice in ready:
+            yield from _run(tooling, current, number, choice)
+        return
+    flows = [_run(tooling, current, number, choice) for number, choice in ready]
+    outcomes: list[tuple[Any, Exception | None]] = yield RunAll(flows, AT_ONCE, in_threads=True)
+    for _, error in outcomes:
+        if error is not None:  # not of the tool itself, which would be its result
+            raise error
+
+
+def _run(tooling: Tooling, current: Round, number: int, choice: Choice) -> Flow[None]:
+    """Run one call; its result stands in the round before anything else can happen."""
+    call, option = current.reply.tool_calls[number], cast("FunctionOption[Any]", choice.option)
+    rules = option.rules or _NO_RULES
+    current.started[number] = True
+    yield from tooling.save()
+    arguments = _arguments(call, choice, rules)
+    given = with_injected(option, tooling.injected, arguments)
+    running = _ran(RunOption(option, given, rules.timeout_s, tooling.deadline, as_tool=True))
+    if tooling.is_traced:
+        running = in_node(running, "tool_call", option.name, arguments)
+    content: Content
+    try:
+        content, is_error = shown_result((yield from running), rules.max_chars), False
+    except ApprovalRequired:  # of a call that the tool makes itself: a person is needed there
+        raise
+    except ModelRetry as retry:
+        content, is_error = str(retry) or "try again", True
+    except Exception as error:
+        content, is_error = raised(error), True
+    current.results[number] = ToolResult(call.id, call.name, content, is_error)
+    yield from tooling.save()
+
+
+_NO_RULES = Rules(max_chars=MAX_CHARS)
+
+
+def _ran(effect: RunOption) -> Flow[Any]:
+    return (yield effect)
+
+
+def _arguments(call: ToolCall, choice: Choice, rules: Rules) -> Mapping[str, Any]:
+    """What a tool is given; one whose schema is open gets what the schema does not name, too."""
+    if rules.parameters is None or isinstance(call.arguments, str):
+        return choice.arguments
+    schema = rules.parameters
+    is_open = bool(schema.get("additionalProperties", not schema.get("properties")))
+    return {**call.arguments, **choice.arguments} if is_open else choice.arguments
+
+
+def _close(job: Job, tooling: Tooling, current: Round) -> None:
+    """Add a round whose every call is answered to the conversation."""
+    reply = current.reply
+    results = tuple([result for result in current.results if result is not None])
+    job.messages.append(Message("assistant", reply.text, reply.tool_calls, (), reply.echo))
+    job.messages.append(Message("user", "", (), results))
+    for call, result in zip(reply.tool_calls, results, strict=True):
+        job.runs.append(ToolRun(call.id, call.name, call.arguments, result.content, result.is_error))
+        if tooling.max_repeats is not None:
+            _count(job, call, result)
+    job.round = None
+
+
+def _count(job: Job, call: ToolCall, result: ToolResult) -> None:
+    key, outcome = _fingerprint(call), repr(result.content)
+    before = job.repeats.get(key)
+    if before is None or (before.outcome != outcome and not before.told):
+        job.repeats[key] = Repeats(1, outcome)
+    elif not before.told:
+        before.times += 1
+
+
+def _fingerprint(call: ToolCall) -> str:
+    if isinstance(call.arguments, str):
+        return f"{call.name} {call.arguments}"
+    return f"{call.name} {json.dumps(call.arguments, sort_keys=True, default=str)}"

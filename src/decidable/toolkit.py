@@ -1,0 +1,241 @@
+"""Tools: functions that a model may call while it works, in every form in which they are given."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from decidable.errors import ArgumentTypeError, OptionError, OptionTypeError, SettingError, UsageError, did_you_mean
+from decidable.menu import Menu
+from decidable.native import menu_tools
+from decidable.options import MAX_CHARS, FunctionOption, Option, Rules
+from decidable.schema.jsonschema import fields_from_schema
+from decidable.schema.signature import FunctionSpec, callable_name
+
+__all__ = ["Toolsets", "checked_toolsets", "selected_tools", "to_openai_tools", "tool", "tools_of"]
+
+T = TypeVar("T")
+Toolsets = Mapping[str, Iterable[Any]]
+
+
+def tool(
+    function: Callable[..., T],
+    *,
+    name: str = "",
+    description: str | None = None,
+    hidden: tuple[str, ...] = (),
+    requires_approval: bool | Callable[[Mapping[str, Any]], bool] = False,
+    timeout_s: float | None = None,
+    available: Callable[[], bool] | None = None,
+    max_chars: int = MAX_CHARS,
+) -> FunctionOption[T]:
+    """A function with rules for running it, to be given in ``tools=`` or as an option.
+
+    A plain function needs none of this: ``tools=[lookup]`` takes its name, parameters and docstring.
+
+    Args:
+        function: Any callable with a readable signature, sync or async.
+        name: What the model calls it; default its ``__name__``.
+        description: What the model reads; default the first paragraph of the docstring.
+        hidden: Parameters that the model does not see; they are filled from ``context=``.
+        requires_approval: Whether a person must allow each call, or a function that tells it from the arguments,
+            checked and parsed: ``lambda a: a["amount"] > 100``.
+        timeout_s: Seconds for one run. An async function is cancelled then. A sync one cannot be: it is given a
+            thread of its own, which is no longer waited for.
+        available: Asked before each call of ``exec``; a tool that is not available is not offered. For tools only.
+        max_chars: Characters of its result that go back to the model; of a longer one the head and the tail.
+
+    Raises:
+        OptionTypeError: It is no function, or its signature or an annotation cannot be read.
+        SettingError: A number out of range.
+
+    Example:
+        >>> from decidable import Runtime, tool
+        >>> def refund(order: str, amount: float) -> str:
+        ...     '''Give money back.'''
+        ...     return "done"
+        >>> careful = tool(refund, requires_approval=lambda arguments: arguments["amount"] > 100)
+        >>> careful.name, careful.description
+        ('refund', 'Give money back.')
+    """
+    if not isinstance(requires_approval, bool) and not callable(requires_approval):
+        raise OptionTypeError(
+            f"requires_approval= is a bool, or a function of the arguments, not {requires_approval!r}"
+        )
+    if available is not None and not callable(available):
+        raise OptionTypeError(f"available= is a function that says whether the tool is there, not {available!r}")
+    if timeout_s is not None and (isinstance(timeout_s, bool) or not timeout_s > 0):
+        raise SettingError(f"timeout_s is a number of seconds above 0, or None, not {timeout_s!r}")
+    if type(max_chars) is not int or max_chars < 1:
+        raise SettingError(f"max_chars counts characters, 1 or more, not {max_chars!r}")
+    if isinstance(function, Option):
+        raise OptionTypeError(f"tool() takes a function, not {function!r}")
+    rules = Rules(requires_approval, timeout_s, available, max_chars)
+    made = FunctionOption(function, description, name, hidden, rules=rules)
+    if made.name == "<lambda>":
+        raise OptionError("a lambda has no name to offer as a tool: pass name=")
+    return made
+
+
+def tools_of(tools: Iterable[Any], *, where: str = "tools=") -> tuple[FunctionOption[Any], ...]:
+    """Tools in the form in which the loop runs them, in order.
+
+    Args:
+        tools: Functions, agentic functions, `tool(...)`, mappings ``{"spec": {...}, "execute": function}``, or objects
+            with both as attributes. A spec has ``name``, ``description``, ``parameters`` (a JSON Schema), and may stand
+            in the envelope ``{"type": "function", "function": {...}}``.
+        where: What they were given as, for messages.
+
+    Raises:
+        OptionError: Two tools of one name, or a name that cannot be one.
+        OptionTypeError: Something that is no tool.
+    """
+    if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
+        raise ArgumentTypeError(f"{where} lists tools, such as [lookup, refund]; it is {tools!r}")
+    found = tuple([_tool(item, f"{where.rstrip('=')}[{index}]") for index, item in enumerate(tools)])
+    names: set[str] = set()
+    for made in found:
+        if made.name in names:
+            raise OptionError(f"{where}: two tools are named {made.name!r}; give one another name: tool(..., name=...)")
+        names.add(made.name)
+    return found
+
+
+def to_openai_tools(tools: Iterable[Any]) -> list[dict[str, Any]]:
+    """Tools as OpenAI's Chat Completions take them, for a program with a loop of its own.
+
+    Args:
+        tools: As ``exec(tools=...)`` takes them. Their ``.execute(**arguments)`` runs them, where they have it.
+
+    Example:
+        >>> from decidable import to_openai_tools
+        >>> def lookup(order: str) -> str:
+        ...     '''Find an order.'''
+        ...     return "..."
+        >>> to_openai_tools([lookup])[0]["function"]["name"]
+        'lookup'
+    """
+    specs, _ = menu_tools(Menu(tools_of(tools)))
+    return [
+        {
+            "type": "function",
+            "function": {"name": spec.name, "description": spec.description, "parameters": dict(spec.parameters)},
+        }
+        for spec in specs
+    ]
+
+
+def checked_toolsets(toolsets: Any) -> dict[str, tuple[FunctionOption[Any], ...]]:
+    """Named groups of tools, each checked; ``"default"`` is there, and empty unless it is given."""
+    if toolsets is None:
+        return {"default": ()}
+    if not isinstance(toolsets, Mapping):
+        raise ArgumentTypeError(
+            f"toolsets= maps names to lists of tools, such as {{'orders': [lookup]}}, not {toolsets!r}"
+        )
+    return {"default": (), **{name: tools_of(tools, where=f"toolset {name!r}") for name, tools in toolsets.items()}}
+
+
+def selected_tools(
+    toolsets: Mapping[str, tuple[FunctionOption[Any], ...]],
+    tools: Iterable[Any] | None,
+    toolset: str | Sequence[str] | None,
+    allow: Iterable[str] | None,
+    deny: Iterable[str] | None,
+) -> tuple[FunctionOption[Any], ...]:
+    """The tools of one call: those given and those of the named groups, less what is not allowed or not available.
+
+    A tool that is given and stands in a group too, the same function by the same name, is offered once.
+
+    Raises:
+        UsageError: A group, or a name in `allow` or `deny`, that does not exist.
+        OptionError: Two different tools of one name.
+    """
+    found = {made.name: made for made in tools_of(tools)} if tools is not None else {}
+    for group in (toolset,) if isinstance(toolset, str) else toolset or ():
+        if group not in toolsets:
+            raise UsageError(f"no toolset is named {group!r}; {did_you_mean(group, tuple(toolsets))}")
+        for made in toolsets[group]:
+            if found.setdefault(made.name, made).function != made.function:
+                raise OptionError(f"toolset {group!r}: another tool is named {made.name!r} too; rename one of the two")
+    allowed, denied = _names(allow, "tools_allow", found), _names(deny, "tools_deny", found)
+    return tuple(
+        [
+            made
+            for name, made in found.items()
+            if (allow is None or name in allowed)
+            and name not in denied
+            and (made.rules is None or made.rules.available is None or made.rules.available())
+        ]
+    )
+
+
+def _names(names: Iterable[str] | None, setting: str, known: Mapping[str, Any]) -> frozenset[str]:
+    if names is None:
+        return frozenset()
+    if isinstance(names, str):
+        raise ArgumentTypeError(f"{setting}= lists names: [{names!r}], not {names!r}")
+    listed = frozenset(names)
+    for name in sorted(listed):
+        if name not in known:
+            raise UsageError(f"{setting}= names {name!r}, which is no tool; {did_you_mean(name, tuple(known))}")
+    return listed
+
+
+def _tool(item: Any, where: str) -> FunctionOption[Any]:
+    if isinstance(item, FunctionOption):
+        return item
+    if isinstance(item, Mapping):
+        if "spec" not in item or "execute" not in item:
+            raise OptionTypeError(f"{where}: a mapping is a tool if it has 'spec' and 'execute'; it has {_keys(item)}")
+        return _foreign(item["spec"], item["execute"], where)
+    if not hasattr(item, "__decidable_input__") and hasattr(item, "spec") and hasattr(item, "execute"):
+        return _foreign(item.spec, item.execute, where)
+    if isinstance(item, Option) or not callable(item) or inspect.isclass(item):
+        raise OptionTypeError(
+            f"{where} is {item!r}; a tool is a function, tool(function, ...), {{'spec': ..., 'execute': ...}}, or an "
+            "object with both"
+        )
+    if callable_name(item) == "<lambda>":
+        raise OptionError(f"{where}: a lambda has no name to offer: tool(lambda ..., name='...')")
+    return FunctionOption(item)
+
+
+def _foreign(spec: Any, execute: Any, where: str) -> FunctionOption[Any]:
+    """A tool that comes with a JSON Schema, which the model sees as it is written."""
+    if isinstance(spec, Mapping) and isinstance(spec.get("function"), Mapping):
+        spec = spec["function"]
+    if not isinstance(spec, Mapping) or not callable(execute):
+        raise OptionTypeError(
+            f"{where}: 'spec' must be a mapping and 'execute' a function, not {spec!r} and {execute!r}"
+        )
+    name, schema = spec.get("name"), spec.get("parameters") or {"type": "object", "properties": {}}
+    if not isinstance(name, str) or not name.strip():
+        raise OptionError(f"{where}: its spec needs a 'name', a non-empty str; it has {_keys(spec)}")
+    if not isinstance(schema, Mapping):
+        raise OptionTypeError(f"{where}: 'parameters' of {name!r} must be a JSON Schema, not {schema!r}")
+    description = str(spec.get("description") or "")
+    # What the fields cannot check of the schema, its tool has to.
+    fields = fields_from_schema(schema, parser=_UNCHECKED)
+    is_async = inspect.iscoroutinefunction(execute) or inspect.iscoroutinefunction(
+        getattr(execute, "__call__", None)  # noqa: B004 - the method itself is wanted
+    )
+    read = FunctionSpec(name, description, fields, (), (), (), (), is_async)
+    return FunctionOption(execute, description, name, (), read, fields, Rules(parameters=schema))
+
+
+class _Unchecked:
+    """Stands for a parser: the tool itself checks what `Field` cannot say."""
+
+    checks = True
+
+    def parse(self, value: Any, path: str) -> Any:
+        return value
+
+
+_UNCHECKED = _Unchecked()
+
+
+def _keys(mapping: Mapping[Any, Any]) -> str:
+    return ", ".join(map(repr, mapping)) or "nothing"
