@@ -59,9 +59,10 @@ def tool(
         >>> careful.name, careful.description
         ('refund', 'Give money back.')
     """
-    if not isinstance(requires_approval, bool) and not callable(requires_approval):
+    is_predicate = callable(requires_approval) and not inspect.iscoroutinefunction(requires_approval)
+    if not isinstance(requires_approval, bool) and not is_predicate:
         raise OptionTypeError(
-            f"requires_approval= is a bool, or a function of the arguments, not {requires_approval!r}"
+            f"requires_approval= is a bool, or a sync function of the arguments, not {requires_approval!r}"
         )
     if available is not None and not callable(available):
         raise OptionTypeError(f"available= is a function that says whether the tool is there, not {available!r}")
