@@ -67,7 +67,7 @@ class OpenAIChat(BaseCodec):
     def encode(self, request: ChatRequest, *, stream: bool = False) -> HttpCall:
         """The request in this wire's form."""
         body: dict[str, Any] = {"model": request.model or self.model, "messages": self._messages(request)}
-        if request.tools:
+        if request.tools and not (request.tool_choice == "none" and "tool_choice" in self.endpoint.omit):
             body["tools"] = [self._tool(tool) for tool in request.tools]
             body["tool_choice"] = self._tool_choice(request)
             if request.parallel_tool_calls is not None:
