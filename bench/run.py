@@ -25,6 +25,7 @@ from report import Line
 from task import ANSWER, Queues, Script, floor, hostile, long_replies, queues
 from task import TICKET as PROMPT
 from timing import BATCHES, awaited_us, calls, cpu_us, cpu_us_each, gathered_us
+from tool_loop import tool_loop
 
 HERE = Path(__file__).resolve().parent
 
@@ -272,6 +273,7 @@ def main() -> int:
         concurrent,
         counted,
         lambda: reading(batches),
+        lambda: tool_loop(batches),
         lambda: over_http(batches),
         lambda: imports(3 if quick else 9),
         local_model,

@@ -74,9 +74,13 @@ def picking(menu: Menu, prompt: Content, state: Any, manner: Manner, call: Call)
     Raises:
         UnaskableError: The provider cannot be asked this menu in this manner; nothing was sent.
     """
-    if call.provider.capabilities.chat and (manner.samples > 1 or manner.seed is not None or manner.logprobs):
-        return _sampled(menu, _about(prompt, state), manner, call)
-    return picked(call, asker_of(menu, prompt, state, manner, call.provider))
+    provider = call.provider
+    if manner.samples > 1 or manner.seed is not None or manner.logprobs:
+        if provider.capabilities.chat:
+            return _sampled(menu, _about(prompt, state), manner, call)
+    elif state is None and manner.via == "menu" and provider.capabilities.chat:
+        return picked(call, _asker(menu, prompt, manner, provider))  # most decisions, and they are in a hurry
+    return picked(call, asker_of(menu, prompt, state, manner, provider))
 
 
 def asker_of(menu: Menu, prompt: Content, state: Any, manner: Manner, provider: Provider) -> Asker[Choice]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -207,7 +206,7 @@ def _close(job: Job, tooling: Tooling, current: Round) -> None:
 
 
 def _count(job: Job, call: ToolCall, result: ToolResult) -> None:
-    key, outcome = _fingerprint(call), repr(result.content)
+    key, outcome = _fingerprint(call), _digest(result.content)
     before = job.repeats.get(key)
     if before is None or (before.outcome != outcome and not before.told):
         job.repeats[key] = Repeats(1, outcome)
@@ -216,6 +215,21 @@ def _count(job: Job, call: ToolCall, result: ToolResult) -> None:
 
 
 def _fingerprint(call: ToolCall) -> str:
-    if isinstance(call.arguments, str):
-        return f"{call.name} {call.arguments}"
-    return f"{call.name} {json.dumps(call.arguments, sort_keys=True, default=str)}"
+    arguments = call.arguments
+    return f"{call.name} {arguments if isinstance(arguments, str) else sorted(arguments.items(), key=_key)}"
+
+
+def _key(item: tuple[str, Any]) -> str:
+    return item[0]
+
+
+def _digest(content: Content) -> str:
+    """Tells one result from another, and takes little room in a snapshot."""
+    if isinstance(content, str) and len(content) < _SHORT:
+        return content
+    from hashlib import sha256  # most results are short
+
+    return sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_SHORT = 200
