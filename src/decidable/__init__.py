@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from decidable import decision
 from decidable.ambient import Frame, invocation_hook
 from decidable.attempt import Attempt, FailureKind
-from decidable.budget import Budget, use_budget
 from decidable.default_runtime import runtime, set_default_runtime, use_runtime
 from decidable.errors import (
     ApprovalRequired,
@@ -43,7 +42,7 @@ from decidable.errors import (
     UsageError,
 )
 from decidable.flow.ask import RetryInfo
-from decidable.flow.record import Decision, Fallback, ToolRun, Vote, Votes
+from decidable.flow.record import Decision
 from decidable.function import AgenticFunction, agentic_function
 from decidable.llm import agent, async_agent, async_llm, llm
 from decidable.messages import Reply, Sampling, Usage
@@ -55,16 +54,20 @@ from decidable.trace import Trace, trace
 
 if TYPE_CHECKING:
     from decidable.approval import ApprovalRequest, Denied
+    from decidable.budget import Budget, use_budget
     from decidable.deltas import ReasoningDelta, TextDelta, ToolCallDelta
+    from decidable.flow.record_parts import Fallback, Vote, Votes
     from decidable.flow.streaming import Finished, Restarted
     from decidable.toolkit import to_openai_tools, tool
-    from decidable.tools import ToolCall, ToolResult
+    from decidable.tools import ToolCall, ToolResult, ToolRun
 
 __version__ = "0.1.0"
 
 _LATER = {
     "ApprovalRequest": "decidable.approval",
+    "Budget": "decidable.budget",
     "Denied": "decidable.approval",
+    "Fallback": "decidable.flow.record_parts",
     "Finished": "decidable.flow.streaming",
     "ReasoningDelta": "decidable.deltas",
     "Restarted": "decidable.flow.streaming",
@@ -72,10 +75,14 @@ _LATER = {
     "ToolCall": "decidable.tools",
     "ToolCallDelta": "decidable.deltas",
     "ToolResult": "decidable.tools",
+    "ToolRun": "decidable.tools",
+    "Vote": "decidable.flow.record_parts",
+    "Votes": "decidable.flow.record_parts",
     "to_openai_tools": "decidable.toolkit",
     "tool": "decidable.toolkit",
+    "use_budget": "decidable.budget",
 }
-"""What is imported when it is first asked for: many a program never streams, or has no tools."""
+"""What is imported when it is first asked for: many a program never streams, has no tools, or sets no budget."""
 
 
 def __getattr__(name: str) -> Any:

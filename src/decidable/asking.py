@@ -15,7 +15,6 @@ from decidable.flow.askers import Asker, ChatAsker
 from decidable.flow.decide import Picked, picked, until_valid
 from decidable.flow.effects import Flow
 from decidable.flow.prompts import DECISION_INSTRUCTION, state_text
-from decidable.flow.record import Fallback
 from decidable.menu import Menu
 from decidable.messages import ChatRequest, Message, Sampling
 from decidable.providers.protocol import Provider
@@ -275,6 +274,7 @@ def chain(
         UnaskableError: None of them can be asked this menu.
     """
     from decidable.flow.fallback import Leg, first_to_decide
+    from decidable.flow.record_parts import Fallback
 
     legs, skipped = [], []
     for call in calls:

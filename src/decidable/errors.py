@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from decidable.approval import ApprovalRequest
     from decidable.attempt import Attempt
-    from decidable.flow.record import ToolRun
+    from decidable.tools import ToolRun
 
 __all__ = [
     "ApprovalRequired",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import FunctionType
-from typing import Any, Generic, TypeAlias, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, final
 
 from decidable.errors import OptionError, OptionTypeError
 from decidable.schema.annotations import enum_values, fields_of_model, member_doc
@@ -16,7 +16,10 @@ from decidable.schema.field import Field, Parser
 from decidable.schema.notation import fields_of_notation
 from decidable.schema.signature import FunctionSpec, callable_name, describe, function_spec
 
-__all__ = ["FunctionOption", "Option", "Options", "Rules", "SchemaOption", "ValueOption", "options_of"]
+if TYPE_CHECKING:
+    from decidable.rules import Rules
+
+__all__ = ["FunctionOption", "Option", "Options", "SchemaOption", "ValueOption", "options_of"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -93,22 +96,6 @@ class SchemaOption(Option[T_co]):
 
 
 _INSTANCE = ""  # no field can have this name, so a parsed payload travels as one unnamed argument
-
-
-MAX_CHARS = 30_000
-"""Characters of a tool's result that go back to the model, if the tool does not say."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rules:
-    """What holds for running a function, beyond its arguments; `decidable.tool` says what each means."""
-
-    requires_approval: bool | Callable[[Mapping[str, Any]], bool] = False
-    timeout_s: float | None = None
-    available: Callable[[], bool] | None = None
-    max_chars: int = MAX_CHARS
-    parameters: Mapping[str, Any] | None = None
-    """JSON Schema of the arguments as somebody else wrote it; None where the fields say all."""
 
 
 @final

@@ -10,7 +10,6 @@ from decidable.ambient import Meter, Scope, current_scope, scope_variable
 from decidable.asking import Manner, chain, picking
 from decidable.attempt import Repair
 from decidable.binding import check_context
-from decidable.budget import Budget, meter_of
 from decidable.content import Content, ContentInput, content_of
 from decidable.errors import ArgumentTypeError, RuntimeClosedError, SettingError, UsageError
 from decidable.flow.ask import Call
@@ -45,6 +44,7 @@ from decidable.settings import (
 
 if TYPE_CHECKING:
     from decidable.approval import Approver
+    from decidable.budget import Budget
 
 __all__ = ["RuntimeBase", "injected_for", "recorded"]
 
@@ -81,7 +81,7 @@ class RuntimeBase:
         self.on_retry = on_retry
         self.budget = budget
         if budget is not None:
-            meter_of(budget, 0.0)  # refused now, not in the first call
+            _metered(budget, 0.0)  # refused now, not in the first call
         self.sampling = sampling_of(sampling)
         self.via = checked_via(via)
         self.fallback_on = checked_fallback(fallback_on)
@@ -271,7 +271,7 @@ class RuntimeBase:
         if scope.deadline is not None:
             ends.append(scope.deadline)
         if limit is not None and limit not in meters:  # a meter of the runtime's own counts once, however deep
-            meter = meter_of(limit, now)
+            meter = _metered(limit, now)
             meters = (*meters, meter)
             if (until := getattr(meter, "until", None)) is not None:
                 ends.append(until)
@@ -359,3 +359,9 @@ def _checked_toolsets(toolsets: Any) -> Mapping[str, Any]:
     from decidable.toolkit import checked_toolsets  # most programs have none
 
     return checked_toolsets(toolsets)
+
+
+def _metered(budget: Budget | Meter, now: float) -> Meter:
+    from decidable.budget import meter_of  # most programs have none
+
+    return meter_of(budget, now)

@@ -14,10 +14,9 @@ from decidable.content import MediaPart, TextPart
 from decidable.errors import SettingError
 from decidable.flow.job import Job, Repeats, Round
 from decidable.flow.prompts import state_text
-from decidable.flow.record import ToolRun
 from decidable.menu import Menu
 from decidable.messages import Message, Reply, Sampling, Usage
-from decidable.tools import Echo, NamedTool, Token, ToolCall, ToolResult
+from decidable.tools import Echo, NamedTool, Token, ToolCall, ToolResult, ToolRun
 from decidable.typed import ChoiceAnswer, NoulAnswer, RefusalAnswer, ScoreAnswer
 
 __all__ = ["VERSION", "dumped", "loaded", "settings_of"]

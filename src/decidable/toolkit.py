@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from decidable.errors import ArgumentTypeError, OptionError, OptionTypeError, SettingError, UsageError, did_you_mean
 from decidable.menu import Menu
 from decidable.native import menu_tools
-from decidable.options import MAX_CHARS, FunctionOption, Option, Rules
+from decidable.options import FunctionOption, Option
+from decidable.rules import MAX_CHARS, Rules
 from decidable.schema.jsonschema import fields_from_schema
 from decidable.schema.signature import FunctionSpec, callable_name
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from decidable.content import Content
 
-__all__ = ["Echo", "NamedTool", "Token", "ToolCall", "ToolResult", "ToolSpec"]
+__all__ = ["Echo", "NamedTool", "Token", "ToolCall", "ToolResult", "ToolRun", "ToolSpec"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,25 @@ class ToolResult:
     call_id: str
     name: str
     content: Content
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
+    """One tool call of a run, as the model saw it.
+
+    Attributes:
+        id: The call's id.
+        name: The tool.
+        arguments: What the model gave; as text when it was no JSON object.
+        result: What went back to the model.
+        is_error: Whether that says what went wrong: then the tool failed, or was not run.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] | str
+    result: Content
     is_error: bool = False
 
 

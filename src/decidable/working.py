@@ -16,7 +16,7 @@ from decidable.flow.effects import Flow
 from decidable.flow.fallback import Leg, first_to_answer, first_to_decide
 from decidable.flow.job import Job
 from decidable.flow.prompts import DECISION_INSTRUCTION, WORK_INSTRUCTION, menu_text
-from decidable.flow.record import Fallback
+from decidable.flow.record_parts import Fallback
 from decidable.flow.tool_asker import ToolAsker
 from decidable.flow.tool_calls import Tooling
 from decidable.flow.work import AfterWork, pick_after_work, value_after_work, work

@@ -12,7 +12,7 @@ from decidable.errors import ApprovalRequired, DecisionError, ModelRetry, Refuse
 from decidable.flow.ask import Call, RetryInfo, ask
 from decidable.flow.askers import Asker
 from decidable.flow.effects import Flow, RunOption
-from decidable.flow.record import Decision, Fallback, ToolRun, Votes, margin_of
+from decidable.flow.record import Decision, margin_of
 from decidable.menu import PICK
 from decidable.messages import Reply
 from decidable.options import FunctionOption
@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # few decisions need a person
     from decidable.approval import ApprovalRequest
     from decidable.flow.desk import Desk
     from decidable.flow.job import Job
+    from decidable.flow.record_parts import Fallback, Votes
+    from decidable.tools import ToolRun
 
 __all__ = ["Picked", "decide", "picked", "until_valid"]
 

@@ -19,7 +19,8 @@ from decidable.errors import (
 from decidable.flow.ask import Call
 from decidable.flow.decide import Picked
 from decidable.flow.effects import Flow
-from decidable.flow.record import Fallback, FallbackOn
+from decidable.flow.record import FallbackOn
+from decidable.flow.record_parts import Fallback
 
 __all__ = ["Leg", "first_to_answer", "first_to_decide"]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from decidable.attempt import Attempt
-from decidable.flow.record import ToolRun
 from decidable.messages import Message, Reply
-from decidable.tools import ToolResult
+from decidable.tools import ToolResult, ToolRun
 
 __all__ = ["Job", "Repeats", "Round"]
 

@@ -15,12 +15,12 @@ from decidable.flow.desk import Desk
 from decidable.flow.effects import Announce, Flow, RunAll, RunOption, Save, in_node
 from decidable.flow.job import Job, Repeats, Round
 from decidable.flow.prompts import INTERRUPTED, NOT_NOW, TOO_LONG, raised, repeated, shown_result, unknown_tool
-from decidable.flow.record import ToolRun
 from decidable.menu import Menu
 from decidable.messages import Message, ToolChoice
-from decidable.options import MAX_CHARS, FunctionOption, Rules
+from decidable.options import FunctionOption
 from decidable.reading.calls import pick_of
-from decidable.tools import ToolCall, ToolResult, ToolSpec
+from decidable.rules import MAX_CHARS, Rules
+from decidable.tools import ToolCall, ToolResult, ToolRun, ToolSpec
 
 __all__ = ["Tooling", "answered"]
 

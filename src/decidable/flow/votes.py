@@ -13,7 +13,7 @@ from decidable.errors import DecidableError, DecisionError, LLMError
 from decidable.flow.ask import Call
 from decidable.flow.decide import Picked
 from decidable.flow.effects import Flow, RunAll
-from decidable.flow.record import Vote, Votes
+from decidable.flow.record_parts import Vote, Votes
 from decidable.menu import Menu
 from decidable.messages import Reply
 
