@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from decidable.deltas import ReasoningDelta, TextDelta, ToolCallDelta
     from decidable.flow.record_parts import Fallback, Vote, Votes
     from decidable.flow.streaming import Finished, Restarted
+    from decidable.mcp import mcp_tools
     from decidable.toolkit import to_openai_tools, tool
     from decidable.tools import ToolCall, ToolResult, ToolRun
 
@@ -78,6 +79,7 @@ _LATER = {
     "ToolRun": "decidable.tools",
     "Vote": "decidable.flow.record_parts",
     "Votes": "decidable.flow.record_parts",
+    "mcp_tools": "decidable.mcp",
     "to_openai_tools": "decidable.toolkit",
     "tool": "decidable.toolkit",
     "use_budget": "decidable.budget",
@@ -160,6 +162,7 @@ __all__ = [
     "decision",
     "invocation_hook",
     "llm",
+    "mcp_tools",
     "register_endpoint",
     "register_provider",
     "runtime",
