@@ -21,6 +21,7 @@ from decidable import (
     HostFunctionError,
     LLMError,
     MaxIterationsError,
+    ModelRetry,
     OptionError,
     OptionTypeError,
     Reply,
@@ -121,6 +122,23 @@ def test_a_predicate_says_which_calls_need_a_word(both, till):
         )
     assert asked == [500.0]
     assert till.paid == [("A-2", 5.0), ("A-1", 500.0)]
+
+
+def test_a_predicate_may_have_the_model_try_again(both, till):
+    def known(arguments) -> bool:
+        if arguments["order"] == "A-9":
+            raise ModelRetry("there is no order A-9")
+        return False
+
+    careful = tool(till.pay, requires_approval=known)
+    wrong, right = {"order": "A-9", "amount": 5.0}, {"order": "A-1", "amount": 5.0}
+    with scripted(call_tool("pay", **wrong), call_tool("pay", **right), "paid") as rt:
+        assert both.exec(rt, "?", tools=[careful]) == "paid"
+    assert rt.requests[1].request.messages[-1].tool_results[0].content == "there is no order A-9"
+    with scripted(pick("pay", **wrong), pick("pay", **right)) as rt:
+        made = both.decide("?", [careful], runtime=rt)
+    assert [(a.kind.value, a.message) for a in made.attempts] == [("retry", "there is no order A-9")]
+    assert till.paid == [("A-1", 5.0)] * 2
 
 
 def test_invalid_arguments_are_told_and_nobody_is_asked(both, till):

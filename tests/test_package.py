@@ -111,7 +111,7 @@ def test_a_trace_that_is_off_costs_no_call():
     assert calls_of(one) == off
 
 
-@pytest.mark.parametrize("name", ["ticket_router", "work_then_decide", "nested_functions"])
+@pytest.mark.parametrize("name", ["ticket_router", "work_then_decide", "nested_functions", "support_agent"])
 def test_examples_run(name, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", [name])
     if name == "ticket_router":
@@ -131,6 +131,16 @@ def test_the_router_decides_every_message_and_mostly_right(capsys):
         + ["manage_account"] * 2 + ["call_back"] * 3 + ["close"] * 2 + ["spam"] * 2 + ["manage_account"]
     )  # fmt: skip
     assert sum(a == b for a, b in zip(picked, wanted, strict=True)) >= 20
+
+
+def test_the_support_agent_decides_each_ticket_on_what_its_tools_found(capsys):
+    example = runpy.run_path(str(ROOT / "examples" / "support_agent.py"))
+    outcomes = example["main"]()
+    assert [outcome["outcome"] for outcome in outcomes] == ["refund", "escalate", "close"]
+    assert outcomes[0]["eur"] == 89.0, "the price is the database's, not the model's"
+    said = capsys.readouterr().out
+    assert "manager, may I refund" in said
+    assert "tool call orders_of -> [{'id': 'B-02'" in said
 
 
 def test_the_testing_example_is_a_passing_test_file():

@@ -41,7 +41,7 @@ def tool(
         description: What the model reads; default the first paragraph of the docstring.
         hidden: Parameters that the model does not see; they are filled from ``context=``.
         requires_approval: Whether a person must allow each call, or a function that tells it from the arguments,
-            checked and parsed: ``lambda a: a["amount"] > 100``.
+            checked and parsed: ``lambda a: a["amount"] > 100``. It may raise `ModelRetry`.
         timeout_s: Seconds for one run. An async function is cancelled then. A sync one cannot be: it is given a
             thread of its own, which is no longer waited for.
         available: Asked before each call of ``exec``; a tool that is not available is not offered. For tools only.

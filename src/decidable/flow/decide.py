@@ -141,17 +141,17 @@ def decide(
         if type(option) is not FunctionOption:
             result = option.resolve(arguments)
             break
-        if desk is not None:
-            word = yield from desk.word(PICK, choice)
-            desk = desk.unanswered()
-            if word is not None:
-                if not isinstance(word, str):
-                    raise _stopped(word, found, job)
-                found = yield from _again(found, Failure(FailureKind.DENIED, word))
-                continue
         spec, rules = option.spec, option.rules
         given = with_injected(option, injected, arguments) if spec.injected or spec.hidden else arguments
         try:
+            if desk is not None:
+                word = yield from desk.word(PICK, choice)
+                desk = desk.unanswered()
+                if word is not None:
+                    if not isinstance(word, str):
+                        raise _stopped(word, found, job)
+                    found = yield from _again(found, Failure(FailureKind.DENIED, word))
+                    continue
             result = yield RunOption(option, given) if rules is None else RunOption(option, given, rules.timeout_s)
         except ModelRetry as retry:
             found = yield from _again(found, Failure(FailureKind.RETRY, str(retry) or "try again"))

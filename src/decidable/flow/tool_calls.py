@@ -91,7 +91,7 @@ def answered(job: Job, tooling: Tooling) -> Flow[None]:
             continue
         found = _planned(job, tooling, current, number)
         if not isinstance(found, str):
-            word = yield from tooling.desk.word(call.id, found)
+            word = yield from _word(tooling, call, found)
             if isinstance(word, ApprovalRequest):
                 pending.append(word)
                 continue
@@ -110,6 +110,13 @@ def answered(job: Job, tooling: Tooling) -> Flow[None]:
         for result in job.messages[-1].tool_results:
             yield Announce(result)
     yield from tooling.save()
+
+
+def _word(tooling: Tooling, call: ToolCall, choice: Choice) -> Flow[str | ApprovalRequest | None]:
+    try:
+        return (yield from tooling.desk.word(call.id, choice))
+    except ModelRetry as retry:  # of the function that tells whether a person is needed
+        return _why(retry)
 
 
 def _planned(job: Job, tooling: Tooling, current: Round, number: int) -> Choice | str:
@@ -169,11 +176,15 @@ def _run(tooling: Tooling, current: Round, number: int, choice: Choice) -> Flow[
     except ApprovalRequired:  # of a call that the tool makes itself: a person is needed there
         raise
     except ModelRetry as retry:
-        content, is_error = str(retry) or "try again", True
+        content, is_error = _why(retry), True
     except Exception as error:
         content, is_error = raised(error), True
     current.results[number] = ToolResult(call.id, call.name, content, is_error)
     yield from tooling.save()
+
+
+def _why(retry: ModelRetry) -> str:
+    return str(retry) or "try again"
 
 
 _NO_RULES = Rules(max_chars=MAX_CHARS)

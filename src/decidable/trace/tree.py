@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from decidable.messages import Reply
@@ -48,9 +48,16 @@ def _line(node: Node) -> str:
     return " ".join(parts)
 
 
+def _inside(arguments: Mapping[str, Any] | str) -> str:
+    return (
+        arguments if isinstance(arguments, str) else ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+    )
+
+
 def _short(value: Any) -> str:
     if isinstance(value, Reply):
-        value = value.text or value.answers
+        calls = [f"{call.name}({_inside(call.arguments)})" for call in value.tool_calls]
+        value = " ".join([value.text, *calls]).strip() or value.answers
     elif hasattr(value, "option") and hasattr(value, "result"):
         value = f"{value.option} = {value.result!r}"
     text = value if isinstance(value, str) else repr(value)
