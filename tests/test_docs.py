@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from decidable.errors import LLMErrorReason, UsageError
+from decidable.attempt import FailureKind
+from decidable.errors import LLMErrorReason, RunStopped, UsageError
 from decidable.flow.record import FallbackOn
 from decidable.providers.endpoints import ENDPOINTS
 from decidable.settings import Via
@@ -17,7 +18,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 def rows(page: str, first: str) -> list[list[str]]:
     """The rows of the table whose head begins with `first`."""
     text = (DOCS / page).read_text(encoding="utf-8")
-    table = text[text.index(f"| {first} |") :].split("\n\n")[0]
+    table = text[text.index(f"| {first} |") :].split("\n\n")[0].strip()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.split("\n")[2:]]
 
 
@@ -51,6 +52,10 @@ def test_the_tables_of_errors():
     assert [row[0] for row in rows("errors.md", "reason")] == [f"`{r.value}`" for r in _in_order()]
     listed = {row[0].strip("`") for row in rows("errors.md", "under `UsageError`")}
     assert listed == {cls.__name__ for cls in UsageError.__subclasses__() if cls.__module__ == "decidable.errors"}
+    stops = {row[0].strip("`") for row in rows("errors.md", "under `RunStopped`")}
+    assert stops == {cls.__name__ for cls in RunStopped.__subclasses__()}
+    kinds = [row[0].strip("`") for row in rows("replies.md", "kind")]
+    assert kinds == [kind.value for kind in FailureKind]
 
 
 def _in_order() -> list[LLMErrorReason]:

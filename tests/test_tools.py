@@ -254,6 +254,23 @@ def test_to_openai_tools_is_for_loops_of_ones_own():
     assert escalate.execute(team="A", other=1) == "A"
 
 
+def test_execute_checks_what_a_model_gave():
+    def due(order: str, day: date, self: int = 0, desk: str = "") -> str:
+        return f"{order} {day:%d.%m.%Y} {desk}"
+
+    made = tool(due, name="due_on", description="When.", hidden=("desk",), requires_approval=True)
+    assert (made.spec["name"], made.spec["description"]) == ("due_on", "When.")
+    assert list(made.spec["parameters"]["properties"]) == ["order", "day", "self"]
+    assert made.execute(order="A", day="2026-12-01", self=1, desk="front", more=1) == "A 01.12.2026 front"
+    with pytest.raises(ModelRetry, match="type_mismatch: due_on: day: "):
+        made.execute(order="A", day="soon")
+    with pytest.raises(ModelRetry, match="missing_required: due_on: order: is required and missing"):
+        made.execute(day="2026-12-01")
+    foreign = to_openai_tools([{"spec": SPEC, "execute": weather}])[0]["function"]
+    assert agentic_function(due).spec["parameters"]["required"] == ["order", "day"]
+    assert foreign["parameters"] == SPEC["parameters"]
+
+
 @pytest.mark.parametrize(
     ("given", "error", "match"),
     [

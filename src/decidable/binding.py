@@ -154,7 +154,7 @@ def check_context(option: FunctionOption[Any], context: Mapping[str, Any], noun:
     Raises:
         OptionError: Naming the option and the parameter.
     """
-    for name in option.spec.hidden_required:
+    for name in option.signature.hidden_required:
         if name not in context:
             raise OptionError(
                 f"{noun} {option.name!r} needs its hidden parameter {name!r}: pass context={{{name!r}: ...}}"
@@ -165,5 +165,5 @@ def with_injected(
     option: FunctionOption[Any], injected: Mapping[str, Any], arguments: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """`arguments`, with the values of the parameters that no model fills."""
-    names = (*option.spec.injected, *option.spec.hidden)
+    names = (*option.signature.injected, *option.signature.hidden)
     return {**arguments, **{name: injected[name] for name in names if name in injected}}

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 from decidable.ambient import Frame, Scope, current_scope, scope_variable
 from decidable.default_runtime import chosen_runtime, current_runtime
 from decidable.errors import ArgumentTypeError, OptionTypeError, UsageError, did_you_mean
-from decidable.schema.jsonschema import object_schema
-from decidable.schema.signature import RUNTIME_NAMES, function_spec
+from decidable.options import FunctionOption
+from decidable.schema.signature import RUNTIME_NAMES
 
 if TYPE_CHECKING:
     from decidable.runtimes import Runtime
@@ -79,14 +79,15 @@ class AgenticFunction(Generic[P, R_co]):
         Raises:
             OptionTypeError: An annotation cannot be resolved, or no JSON can stand for it.
         """
-        spec = function_spec(self)
-        return {"name": spec.name, "description": spec.description, "parameters": object_schema(spec.fields)}
+        return FunctionOption(self).spec
 
-    def execute(self, **kwargs: Any) -> Any:
-        """Call it with the arguments of a tool call; what the function does not take is dropped."""
-        spec = function_spec(self)
-        known = {field.name for field in spec.fields}.union(spec.hidden, spec.injected)
-        return spec.call(self, {name: value for name, value in kwargs.items() if name in known})
+    def execute(self, /, **arguments: Any) -> Any:
+        """Run it with the arguments of a tool call, checked; what the function does not take is dropped.
+
+        Raises:
+            ModelRetry: An argument is missing or does not fit; the text says so to the model.
+        """
+        return FunctionOption(self).execute(**arguments)
 
     @overload
     def __get__(self, instance: None, owner: Any = None, /) -> AgenticFunction[P, R_co]: ...

@@ -9,12 +9,14 @@ from enum import Enum
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, final
 
-from decidable.errors import OptionError, OptionTypeError
+from decidable.errors import ModelRetry, OptionError, OptionTypeError
 from decidable.schema.annotations import enum_values, fields_of_model, member_doc
 from decidable.schema.deep import is_model_class
 from decidable.schema.field import Field, Parser
+from decidable.schema.jsonschema import object_schema
 from decidable.schema.notation import fields_of_notation
 from decidable.schema.signature import FunctionSpec, callable_name, describe, function_spec
+from decidable.schema.validate import Invalid, validate_fields
 
 if TYPE_CHECKING:
     from decidable.rules import Rules
@@ -115,20 +117,20 @@ class FunctionOption(Option[T_co]):
     description: str | None = None  # type: ignore[assignment]  # always a str once built
     name: str = ""
     hidden: tuple[str, ...] = ()
-    spec: FunctionSpec = None  # type: ignore[assignment]  # always there once built
+    signature: FunctionSpec = None  # type: ignore[assignment]  # always there once built
     fields: tuple[Field, ...] = ()
     rules: Rules | None = None
 
     def __post_init__(self) -> None:
         """Read the signature once per function."""
-        if self.spec:
+        if self.signature:
             return
         if not callable(self.function):
             raise OptionTypeError(f"FunctionOption takes a callable, not {self.function!r}")
         if isinstance(cast("Any", self.hidden), str):
             raise OptionTypeError(f"FunctionOption(hidden=...) lists names: ({self.hidden!r},), not {self.hidden!r}")
         spec = function_spec(self.function, self.hidden)
-        object.__setattr__(self, "spec", spec)
+        object.__setattr__(self, "signature", spec)
         object.__setattr__(self, "fields", spec.fields)
         if self.description is None:
             object.__setattr__(self, "description", spec.description)
@@ -137,7 +139,39 @@ class FunctionOption(Option[T_co]):
 
     def resolve(self, arguments: Mapping[str, Any]) -> Any:
         """Run the function."""
-        return self.spec.call(self.function, arguments)
+        return self.signature.call(self.function, arguments)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """``{"name", "description", "parameters"}``, the parameters as JSON Schema, hidden and injected ones left out.
+
+        Raises:
+            OptionError: A default that no JSON can stand for.
+        """
+        own = self.rules.parameters if self.rules is not None else None
+        return {
+            "name": self.name,
+            "description": self.description,
+            "parameters": object_schema(self.fields) if own is None else dict(own),
+        }
+
+    def execute(self, /, **arguments: Any) -> Any:
+        """Run it with the arguments of a tool call, checked as in a run of tools; for a loop of one's own.
+
+        Hidden and injected parameters are passed on as they are; what the function does not take is dropped. No rule is
+        applied: neither approval nor a time limit.
+
+        Raises:
+            ModelRetry: An argument is missing or does not fit; the text says so to the model.
+        """
+        passed = {
+            name: arguments[name] for name in (*self.signature.hidden, *self.signature.injected) if name in arguments
+        }
+        try:
+            checked = validate_fields(self.fields, arguments, lossless=False, notes=[])
+        except Invalid as error:
+            raise ModelRetry(f"{error.kind.value}: {self.name}: {error}") from None
+        return self.resolve({**checked, **passed})
 
 
 Options: TypeAlias = "Mapping[str, Any] | Iterable[Any] | type[Any]"
@@ -289,7 +323,7 @@ def _renamed(option: Option[Any], name: str) -> Option[Any]:
     _unconditional(option)
     if option.name == name:
         return option
-    own = option.name and not (isinstance(option, FunctionOption) and option.name == option.spec.name)
+    own = option.name and not (isinstance(option, FunctionOption) and option.name == option.signature.name)
     if own:
         raise OptionError(f"the option under {name!r} says that its name is {option.name!r}; drop one of the two")
     renamed: Option[Any] = replace(cast("Any", option), name=name)

@@ -340,7 +340,7 @@ def injected_for(
     for option in menu.options:
         if type(option) is not FunctionOption:
             continue
-        spec = option.spec
+        spec = option.signature
         if spec.is_async and not in_loop:
             raise UsageError(
                 f"{noun} {option.name!r} is an async function; use the async twin (async_make, async_exec, "

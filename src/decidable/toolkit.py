@@ -108,7 +108,8 @@ def to_openai_tools(tools: Iterable[Any]) -> list[dict[str, Any]]:
     """Tools as OpenAI's Chat Completions take them, for a program with a loop of its own.
 
     Args:
-        tools: As ``exec(tools=...)`` takes them. Their ``.execute(**arguments)`` runs them, where they have it.
+        tools: As ``exec(tools=...)`` takes them. ``tool(f).execute(**arguments)`` runs a call; agentic functions and
+            the tools of `mcp_tools` have it too.
 
     Example:
         >>> from decidable import to_openai_tools

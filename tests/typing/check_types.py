@@ -15,9 +15,9 @@ BIN = Path(sys.executable).parent
 @pytest.mark.parametrize(
     "command",
     [
-        ["mypy", "--strict", "--config-file=", "--no-incremental", "for_mypy.py"],
-        ["pyright", "--pythonpath", sys.executable, "for_pyright_and_ty.py"],
-        ["ty", "check", "--python", str(BIN.parent), "for_pyright_and_ty.py"],
+        ["mypy", "--strict", "--config-file=", "--no-incremental", "for_mypy.py", "for_all.py"],
+        ["pyright", "--pythonpath", sys.executable, "for_pyright_and_ty.py", "for_all.py"],
+        ["ty", "check", "--python", str(BIN.parent), "for_pyright_and_ty.py", "for_all.py"],
     ],
     ids=["mypy", "pyright", "ty"],
 )

@@ -141,7 +141,7 @@ def decide(
         if type(option) is not FunctionOption:
             result = option.resolve(arguments)
             break
-        spec, rules = option.spec, option.rules
+        spec, rules = option.signature, option.rules
         given = with_injected(option, injected, arguments) if spec.injected or spec.hidden else arguments
         try:
             if desk is not None:

@@ -68,7 +68,7 @@ async def resolved_async(effect: RunOption, left: float | None) -> Any:
 
 
 async def _awaited(option: FunctionOption[Any], effect: RunOption) -> Any:
-    if option.spec.is_async:
+    if option.signature.is_async:
         return await option.resolve(effect.arguments)
     import asyncio
 
