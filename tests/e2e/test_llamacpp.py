@@ -14,11 +14,13 @@ from decidable import (
     FailureKind,
     Finished,
     LLMError,
+    MaxIterationsError,
     Restarted,
     Runtime,
     TextDelta,
     connect,
     decision,
+    trace,
 )
 from decidable.testing import allow_requests
 
@@ -258,3 +260,37 @@ def test_text_comes_over_other_wires_too(ask, name):
     with pytest.raises(LLMError) as caught:
         rt.exec("word " * 6000)
     assert caught.value.reason == "context"
+
+
+# --- tools: calls are made, run and answered ----------------------------------------------------------------------------
+
+
+def order_status(number: Annotated[int, Field(ge=1, le=9)]) -> dict[str, object]:
+    """The status of an order."""
+    return {"order": number, "status": "delivered"}
+
+
+@pytest.mark.parametrize("name", ["llamacpp", "openai-responses", "anthropic"])
+def test_a_tool_runs_and_the_server_goes_on_from_its_result(ask, name):
+    rt = ask(name=name, sampling={"seed": None})
+    with trace() as recorded:
+        try:
+            text = rt.exec("The status of order 7?", tools=[order_status], tool_choice="required", max_iterations=3)
+        except MaxIterationsError as stopped:
+            assert len(stopped.tool_runs) >= 3
+        else:
+            assert isinstance(text, str)
+    ran = [node.output for node in recorded.nodes if node.kind == "tool_call"]
+    if name != "anthropic":  # where no call is forced
+        assert ran
+    assert all(output["status"] == "delivered" for output in ran)
+
+
+def test_a_decision_after_the_work_is_always_valid(ask):
+    rt = ask(via="schema")
+    with rt.stream(
+        "Order 7 is late. Who takes care of it?", tools=[order_status], tool_choice="required", choices=QUEUES
+    ) as events:
+        decided = list(events)[-1].result
+    assert decided.option in QUEUES
+    assert [run.name for run in decided.tool_runs][:1] == ["order_status"]
