@@ -36,16 +36,36 @@ def test_every_endpoint_has_a_live_test():
     assert set(MODELS) == set(ENDPOINTS)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_a_real_decision(name):
+@pytest.fixture(params=MODELS)
+def live(request):
+    """A runtime for one real provider, or a skip that says what to set."""
+    name = request.param
     endpoint = ENDPOINTS[name]
     needed = (SWITCH, endpoint.url_variable if endpoint.key_optional else endpoint.key)
     missing = [variable for variable in needed if variable and not os.environ.get(variable)]
     if missing:
         pytest.skip(f"asks {name}, for money or on a server of yours: set {' and '.join(missing)}")
     model = os.environ.get(f"{SWITCH}_{name.upper().replace('-', '_')}", MODELS[name])
-    options = {"billing": ("b", "Charges and refunds"), "technical": ("t", "Errors and crashes")}
     with allow_requests(), Runtime(f"{name}:{model}", timeout_s=120) as rt:
-        made = decision.decide("Where does this go? The app crashes when I press Export.", options, runtime=rt)
+        yield rt
+
+
+def test_a_real_decision(live):
+    options = {"billing": ("b", "Charges and refunds"), "technical": ("t", "Errors and crashes")}
+    made = decision.decide("Where does this go? The app crashes when I press Export.", options, runtime=live)
     assert made.result == "t"
     assert made.usage is not None
+
+
+def test_a_real_decision_after_work_with_tools(live):
+    looked_up = []
+
+    def order_status(order: str) -> str:
+        """The status of an order."""
+        looked_up.append(order)
+        return "lost on the way"
+
+    options = {"wait": ("w", "The parcel is on its way."), "send_again": ("s", "The parcel is lost.")}
+    question = "Look up order A-17, then decide what happens to it."
+    assert live.exec(question, tools=[order_status], choices=options) == "s"
+    assert looked_up == ["A-17"]
