@@ -321,6 +321,8 @@ def test_async_tools_are_refused_on_another_loop_and_after_their_block() -> None
 
 def test_a_block_is_entered_once_at_a_time() -> None:
     block = mcp_tools(SHOP)
+    with pytest.raises(UsageError, match=r"with mcp_tools\(...\) as tools"):
+        scripted().exec("?", tools=block)
     with block as tools:
         with pytest.raises(UsageError, match="open already"):
             block.__enter__()

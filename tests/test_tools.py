@@ -237,6 +237,16 @@ def test_methods_are_tools(both):
     assert told(rt) == "tea: 1"
 
 
+def test_a_tool_with_a_description_beside_it(both):
+    with scripted("ok") as rt:
+        both.exec(rt, "?", tools=[(lookup, "Find it.")])
+    assert [(t.name, t.description) for t in rt.requests[0].request.tools] == [("lookup", "Find it.")]
+    with pytest.raises(
+        OptionTypeError, match=r"is \(FunctionOption\(lookup, name='again'\), 'Once more.'\); a tool is"
+    ):
+        both.exec(rt, "?", tools=[(tool(lookup, name="again"), "Once more.")])
+
+
 def test_to_openai_tools_is_for_loops_of_ones_own():
     @agentic_function
     def escalate(team: str) -> str:
@@ -276,6 +286,8 @@ def test_execute_checks_what_a_model_gave():
     [
         ("lookup", ArgumentTypeError, r"lists tools, such as \[lookup, refund\]; it is 'lookup'"),
         (lookup, ArgumentTypeError, "lists tools"),
+        ({"find": lookup}, ArgumentTypeError, r"or tool\(function, name=...\)"),
+        ([("Find.", lookup)], OptionTypeError, "a tool is a function"),
         ([lambda: 1], OptionError, "a lambda has no name"),
         (["lookup"], OptionTypeError, r"tools\[0\] is 'lookup'; a tool is a function"),
         ([{"spec": SPEC}], OptionTypeError, "has 'spec'"),
@@ -495,13 +507,13 @@ def test_results_are_text_json_or_parts(both):
         (image, (image,)),
         ([TextPart("see"), image], (TextPart("see"), image)),
         ([], "[]"),
+        (circular, "[[...]]"),
+        ({(1, 2): "x"}, "{(1, 2): 'x'}"),
     ]:
         with scripted(call_tool("give"), "ok") as rt:
             both.exec(rt, "?", tools=[tool(lambda v=value: v, name="give", hidden=("v",))])
         assert results(rt)[0].content == shown
-    with scripted(call_tool("give"), "ok") as rt:
-        both.exec(rt, "?", tools=[tool(lambda: circular, name="give")])
-    assert results(rt)[0].is_error
+        assert not results(rt)[0].is_error
 
 
 def test_calls_in_a_reply_that_was_cut_off_are_not_made(both):

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from inspect import cleandoc
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, Never, cast, final
 
 from decidable.errors import ArgumentTypeError, MissingExtraError, SettingError, UsageError
 from decidable.mcp_session import McpServerError, McpToolError, Peer, Session, peer_of
@@ -154,6 +154,9 @@ class McpTools:
         failure = None if task.cancelled() else task.exception()
         if failure is not None and kind is None:
             raise failure
+
+    def __iter__(self) -> Never:
+        raise UsageError("mcp_tools(...) gives tools inside its block: with mcp_tools(...) as tools: ...")
 
     def _begun(self) -> Session:
         if self._session is not None:

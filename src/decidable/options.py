@@ -101,7 +101,7 @@ _INSTANCE = ""  # no field can have this name, so a parsed payload travels as on
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FunctionOption(Option[T_co]):
     """An option that runs `function` with the arguments that the model gives, and results in what it returns.
 
@@ -136,6 +136,9 @@ class FunctionOption(Option[T_co]):
             object.__setattr__(self, "description", spec.description)
         if not self.name:
             object.__setattr__(self, "name", spec.name)
+
+    def __repr__(self) -> str:
+        return f"FunctionOption({callable_name(self.function)}, name={self.name!r})"
 
     def resolve(self, arguments: Mapping[str, Any]) -> Any:
         """Run the function."""

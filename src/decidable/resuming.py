@@ -69,6 +69,8 @@ class Resumed:
         response_format = live.get("response_format")
         if settings.get("is_typed") and response_format is None:
             raise UsageError("this run ends in a typed reply: give response_format= again")
+        if not settings.get("is_typed") and response_format is not None:
+            raise UsageError("this run ends in no typed reply, so it takes no response_format=")
         prompt = settings.get("prompt", "")
         ending = Ending(menu, response_format, prompt if isinstance(prompt, str) else tuple(prompt))
         names = ("tools", "choices", "response_format", "context", "approver")
@@ -99,6 +101,8 @@ def _tools(live: Mapping[str, Any], names: list[str], toolsets: Mapping[str, Any
 
 def _menu(choices: Any, names: list[str] | None) -> Any:
     if names is None:
+        if choices is not None:
+            raise UsageError("this run ends in no pick, so it takes no choices=; begin another one for a decision")
         return None
     if choices is None:
         raise UsageError(f"this run ends in a pick of {', '.join(map(repr, names))}: give choices= again")

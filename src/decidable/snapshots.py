@@ -83,7 +83,8 @@ def loaded(snapshot: Any) -> tuple[Job, dict[str, Any]]:
         except ValueError as error:
             raise SettingError(f"the snapshot is not JSON: {error}") from None
     if not isinstance(snapshot, Mapping) or snapshot.get("kind") != _KIND:
-        raise SettingError(f"resume takes a snapshot, such as error.snapshot, not {type(snapshot).__name__}")
+        what = f"this {type(snapshot).__name__}" if isinstance(snapshot, Mapping) else repr(snapshot)
+        raise SettingError(f"resume takes a stopped run's error, or its snapshot (error.snapshot), not {what}")
     if snapshot.get("version") != VERSION:
         raise SettingError(f"the snapshot is of version {snapshot.get('version')!r}; this library reads {VERSION}")
     try:

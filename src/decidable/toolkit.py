@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from decidable.errors import ArgumentTypeError, OptionError, OptionTypeError, SettingError, UsageError, did_you_mean
@@ -72,7 +73,7 @@ def tool(
     if type(max_chars) is not int or max_chars < 1:
         raise SettingError(f"max_chars counts characters, 1 or more, not {max_chars!r}")
     if isinstance(function, Option):
-        raise OptionTypeError(f"tool() takes a function, not {function!r}")
+        raise OptionTypeError(f"tool() takes a function; {function.name!r} is an option already")
     rules = Rules(requires_approval, timeout_s, available, max_chars)
     made = FunctionOption(function, description, name, hidden, rules=rules)
     if made.name == "<lambda>":
@@ -84,9 +85,10 @@ def tools_of(tools: Iterable[Any], *, where: str = "tools=") -> tuple[FunctionOp
     """Tools in the form in which the loop runs them, in order.
 
     Args:
-        tools: Functions, agentic functions, `tool(...)`, mappings ``{"spec": {...}, "execute": function}``, or objects
-            with both as attributes. A spec has ``name``, ``description``, ``parameters`` (a JSON Schema), and may stand
-            in the envelope ``{"type": "function", "function": {...}}``.
+        tools: Functions, ``(function, "description")``, agentic functions, `tool(...)`, mappings
+            ``{"spec": {...}, "execute": function}``, or objects with both as attributes. A spec has ``name``,
+            ``description``, ``parameters`` (a JSON Schema), and may stand in the envelope
+            ``{"type": "function", "function": {...}}``.
         where: What they were given as, for messages.
 
     Raises:
@@ -94,7 +96,8 @@ def tools_of(tools: Iterable[Any], *, where: str = "tools=") -> tuple[FunctionOp
         OptionTypeError: Something that is no tool.
     """
     if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
-        raise ArgumentTypeError(f"{where} lists tools, such as [lookup, refund]; it is {tools!r}")
+        hint = "; a tool has its own name, or tool(function, name=...)" if isinstance(tools, Mapping) else ""
+        raise ArgumentTypeError(f"{where} lists tools, such as [lookup, refund]; it is {tools!r}{hint}")
     found = tuple([_tool(item, f"{where.rstrip('=')}[{index}]") for index, item in enumerate(tools)])
     names: set[str] = set()
     for made in found:
@@ -193,6 +196,8 @@ def _tool(item: Any, where: str) -> FunctionOption[Any]:
         if "spec" not in item or "execute" not in item:
             raise OptionTypeError(f"{where}: a mapping is a tool if it has 'spec' and 'execute'; it has {_keys(item)}")
         return _foreign(item["spec"], item["execute"], where)
+    if isinstance(item, tuple) and len(item) == 2 and callable(item[0]) and isinstance(item[1], str):
+        return replace(_tool(item[0], where), description=item[1])
     if not hasattr(item, "__decidable_input__") and hasattr(item, "spec") and hasattr(item, "execute"):
         return _foreign(item.spec, item.execute, where)
     if isinstance(item, Option) or not callable(item) or inspect.isclass(item):

@@ -150,8 +150,7 @@ def clipped_result(text: str, most: int) -> str:
 def shown_result(value: Any, most: int) -> Content:
     """What a tool gave back, as a model reads it: a str as it is, content parts too, anything else as JSON.
 
-    Raises:
-        ValueError: It holds itself.
+    What JSON cannot say is shown as Python does: the tool has run, so this is no failure of its.
     """
     if isinstance(value, str):
         return clipped_result(value, most)
@@ -159,7 +158,11 @@ def shown_result(value: Any, most: int) -> Content:
         return (value,)
     if isinstance(value, (list, tuple)) and value and all(isinstance(v, (TextPart, MediaPart)) for v in value):
         return tuple(value)
-    return clipped_result(json.dumps(value, ensure_ascii=False, default=_plain), most)
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=_plain)
+    except (TypeError, ValueError):  # keys that are no str, or an object that holds itself
+        text = repr(value)
+    return clipped_result(text, most)
 
 
 def try_again(attempts: Sequence[Attempt], wish: str) -> str:
