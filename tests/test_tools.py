@@ -375,6 +375,19 @@ def test_a_tool_that_is_not_available_is_not_offered(both):
 # --- what goes wrong in a call ----------------------------------------------------------------------------------------
 
 
+def test_an_option_that_is_called_as_a_tool_is_told_to_be_one(both):
+    ran = []
+
+    def refund(order: str) -> str:
+        ran.append(order)
+        return "refunded"
+
+    with scripted(call_tool("refund", order="A-1"), pick("refund", order="A-1")) as rt:
+        assert both.exec(rt, "?", tools=[lookup], choices=[refund]) == "refunded"
+    assert told(rt) == "'refund' is no tool: it is an option of the menu. Pick it when you are done, as the menu says"
+    assert ran == ["A-1"]
+
+
 def test_an_unknown_tool_is_told_with_close_names(both):
     with scripted(call_tool("lookpu", order="1"), "ok") as rt:
         assert both.exec(rt, "?", tools=[lookup]) == "ok"

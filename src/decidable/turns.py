@@ -199,7 +199,7 @@ class Turns(RuntimeBase):
         calls, names = self._calls(scope, on_retry), list(tooling.menu.index)
         settings = settings_of(work.manner, menu=menu, record=record, tools=names, limits=limits)
         settings["is_typed"] = work.ending.response_format is not None
-        tooling.repair = work.manner.repair
+        tooling.repair, tooling.options = work.manner.repair, menu.index if menu is not None else ()
         tooling.snapshot = partial(dumped, job, settings)
         if menu is None:
             flow = work.answering(calls, self.fallback_on)

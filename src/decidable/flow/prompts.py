@@ -24,6 +24,7 @@ __all__ = [
     "WORK_INSTRUCTION",
     "clipped_result",
     "menu_text",
+    "no_tool_but_an_option",
     "raised",
     "repeated",
     "schema_text",
@@ -112,6 +113,11 @@ def shown_reply(text: str) -> str:
         return text or "(empty)"
     head, tail = text[: _REPLY_SHOWN * 2 // 3], text[-_REPLY_SHOWN // 3 :]
     return f"{head}\n[... {len(text) - len(head) - len(tail)} characters left out ...]\n{tail}"
+
+
+def no_tool_but_an_option(name: str) -> str:
+    """That what was called as a tool is something to pick."""
+    return f"{name!r} is no tool: it is an option of the menu. Pick it when you are done, as the menu says"
 
 
 def unknown_tool(name: str, tools: Sequence[str]) -> str:

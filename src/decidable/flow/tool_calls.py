@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -14,7 +14,16 @@ from decidable.errors import ApprovalRequired, ModelRetry, RepeatedCallError
 from decidable.flow.desk import Desk
 from decidable.flow.effects import Announce, Flow, RunAll, RunOption, Save, in_node
 from decidable.flow.job import Job, Repeats, Round
-from decidable.flow.prompts import INTERRUPTED, NOT_NOW, TOO_LONG, raised, repeated, shown_result, unknown_tool
+from decidable.flow.prompts import (
+    INTERRUPTED,
+    NOT_NOW,
+    TOO_LONG,
+    no_tool_but_an_option,
+    raised,
+    repeated,
+    shown_result,
+    unknown_tool,
+)
 from decidable.menu import Menu
 from decidable.messages import Message, ToolChoice
 from decidable.options import FunctionOption
@@ -37,6 +46,7 @@ class Tooling:
         specs: As the model sees them.
         names: Their names as the model sees them, to their own.
         injected: Values for parameters that no model fills.
+        options: Names of what is to be picked after the work.
         repair: How far arguments may be mended.
         choice: Whether tools must be called, until the first round is done.
         parallel: Whether several calls in one reply are wanted; False runs them one after the other.
@@ -55,6 +65,7 @@ class Tooling:
     specs: tuple[ToolSpec, ...]
     names: Mapping[str, str]
     injected: Mapping[str, Any]
+    options: Collection[str] = ()
     repair: Repair = "syntax"
     choice: ToolChoice = "auto"
     parallel: bool | None = None
@@ -132,6 +143,8 @@ def _planned(job: Job, tooling: Tooling, current: Round, number: int) -> Choice 
     choice = bind(pick, tooling.menu, tooling.repair)
     if isinstance(choice, Failure):
         if choice.kind is FailureKind.UNKNOWN_CALL:
+            if call.name in tooling.options:
+                return no_tool_but_an_option(call.name)
             return unknown_tool(call.name, tuple(tooling.names))
         return f"{choice.kind.value}: {choice.message}"
     if tooling.max_repeats is not None:
