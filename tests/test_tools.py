@@ -529,6 +529,34 @@ def test_results_are_text_json_or_parts(both):
         assert not results(rt)[0].is_error
 
 
+def test_a_sync_function_around_an_async_one(both):
+    async def fetch(order: str) -> str:
+        return f"fetched {order}"
+
+    def indirect(order: str):
+        return fetch(order)
+
+    for one in (indirect, tool(indirect, timeout_s=5)):
+        with scripted(call_tool("indirect", order="A"), "ok") as rt:
+            both.exec(rt, "?", tools=[one])
+        assert results(rt)[0].is_error is not both.is_async
+        assert ("fetched A" if both.is_async else "'indirect' gave a coroutine; use the async twin") in told(rt)
+
+
+def test_generators_are_no_tools_but_may_be_options(both):
+    def each(order: str):
+        yield order
+
+    async def later(order: str):
+        yield order
+
+    for one in (each, later, tool(each)):
+        with pytest.raises(OptionTypeError, match="is a generator function, so its body would not run; return a list"):
+            both.exec(scripted(), "?", tools=[one])
+    made = both.make("?", [each], runtime=scripted(pick("each", order="A")))
+    assert list(made) == ["A"]
+
+
 def test_calls_in_a_reply_that_was_cut_off_are_not_made(both):
     cut = Reply(stop="length", tool_calls=(ToolCall("c1", "refund", {"order": "A-1"}),))
     ran = []

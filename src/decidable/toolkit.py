@@ -101,6 +101,10 @@ def tools_of(tools: Iterable[Any], *, where: str = "tools=") -> tuple[FunctionOp
     found = tuple([_tool(item, f"{where.rstrip('=')}[{index}]") for index, item in enumerate(tools)])
     names: set[str] = set()
     for made in found:
+        if inspect.isgeneratorfunction(made.function) or inspect.isasyncgenfunction(made.function):
+            raise OptionTypeError(
+                f"{where}: {made.name!r} is a generator function, so its body would not run; return a list"
+            )
         if made.name in names:
             raise OptionError(f"{where}: two tools are named {made.name!r}; give one another name: tool(..., name=...)")
         names.add(made.name)

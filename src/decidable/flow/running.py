@@ -17,7 +17,15 @@ def resolved(effect: RunOption) -> Any:
     """The result of an option, in this thread; with a time limit, in one that is waited for no longer than that."""
     if effect.timeout_s is not None:
         return _in_time(effect, effect.timeout_s)
-    return _without_stop(effect) if effect.as_tool else effect.option.resolve(effect.arguments)
+    return _tool_result(effect) if effect.as_tool else effect.option.resolve(effect.arguments)
+
+
+def _tool_result(effect: RunOption) -> Any:
+    result = _without_stop(effect)
+    if inspect.iscoroutine(result):  # of a lambda around an async function; nobody would await it
+        result.close()
+        raise HostFunctionError(f"tool {effect.option.name!r} gave a coroutine; use the async twin of the call")
+    return result
 
 
 def _in_time(effect: RunOption, seconds: float) -> Any:
@@ -28,7 +36,7 @@ def _in_time(effect: RunOption, seconds: float) -> Any:
 
     def run() -> None:
         try:
-            outcome.append((_without_stop(effect), None))
+            outcome.append(((_tool_result if effect.as_tool else _without_stop)(effect), None))
         except BaseException as error:  # raised where it is waited for
             outcome.append((None, error))
 
@@ -73,7 +81,7 @@ async def _awaited(option: FunctionOption[Any], effect: RunOption) -> Any:
     import asyncio
 
     result = await asyncio.to_thread(_without_stop, effect)
-    return await result if asyncio.iscoroutine(result) else result  # of a lambda around an async function
+    return await result if inspect.iscoroutine(result) else result  # of a lambda around an async function
 
 
 def _without_stop(effect: RunOption) -> Any:
