@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from decidable import ApprovalRequired, Runtime, ToolCall, ToolResult, tool
-from decidable.content import MediaPart
+from decidable.content import MediaPart, TextPart
 from decidable.messages import Reply
 from decidable.testing import call_tool, call_tools, fake_endpoint, pick
 
@@ -184,3 +184,39 @@ def test_a_stream_shows_the_same_on_every_wire(name):
         for body, path in zip(fake.bodies, fake.paths, strict=True)
     ]
     assert streamed == [True, True]
+
+
+def picture() -> list[TextPart | MediaPart]:
+    """A picture, a sound, and what they are."""
+    return [TextPart("a cat"), MediaPart("image", b"\x89PNG", "image/png"), MediaPart("audio", b"x", "audio/wav")]
+
+
+def test_images_that_tools_give_back_reach_the_model_and_other_media_is_named(name, both):
+    fake = fake_endpoint(name, call_tools(("picture", {}), ("look", {"order": "1"}), ("picture", {})), "Two cats.")
+    assert both.exec(Runtime(fake.provider), "?", tools=[picture, look]) == "Two cats."
+    check_whole(name, fake.bodies[1], [3])
+    sent = str(fake.bodies[1])
+    assert sent.count("iVBORw==") == 2
+    assert sent.count("[audio/wav, which you cannot be shown]") == 2
+    assert sent.count("a cat") == 2
+    assert "1 is here" in sent
+    fake.assert_complete()
+
+
+def test_images_follow_the_results_on_the_chat_wire_in_their_order():
+    fake = fake_endpoint("openai:tiny", call_tools(("picture", {}), ("picture", {})), "ok")
+    Runtime(fake.provider).exec("?", tools=[picture])
+    first, second, images = fake.bodies[1]["messages"][2:]
+    assert first["content"].startswith("a cat\n\n[image 1 of the message that follows]")
+    assert "[image 2 of the message that follows]" in second["content"]
+    assert images["role"] == "user"
+    assert [part["type"] for part in images["content"]] == ["text", "image_url", "image_url"]
+
+
+def test_an_endpoint_without_images_is_told_that_there_was_one(both):
+    fake = fake_endpoint("deepseek:tiny", call_tool("picture"), "A cat.")
+    assert both.exec(Runtime(fake.provider), "?", tools=[picture]) == "A cat."
+    (result,) = [m for m in fake.bodies[1]["messages"] if m["role"] == "tool"]
+    assert result["content"] == (
+        "a cat\n\n[image/png, which you cannot be shown]\n\n[audio/wav, which you cannot be shown]"
+    )

@@ -17,6 +17,7 @@ from decidable.providers.endpoint import Endpoint, Wire
 from decidable.providers.http import Transport
 from decidable.providers.protocol import Capabilities
 from decidable.providers.wires.codec import Codec, HttpReply
+from decidable.providers.wires.common import with_notes
 from decidable.providers.wires.sse import EventTooLongError, SseParser
 
 __all__ = ["RemoteProvider"]
@@ -165,7 +166,7 @@ class RemoteProvider:
             raise UnaskableError(f"{self.name} reads text only; the content holds media")
         if request.model is None and self.model is None:
             raise SettingError(f"{self.name} needs a model: write '{self.name}:model', or pass model=")
-        return request
+        return with_notes(request, images=self.endpoint.images) if len(request.messages) > 1 else request
 
     def _decoded(self, reply: HttpReply, request: ChatRequest) -> Reply:
         if 200 <= reply.status < 300 and not _is_page(reply.headers):

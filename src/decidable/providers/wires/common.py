@@ -7,11 +7,12 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 from decidable.content import Content, MediaPart, TextPart
 from decidable.errors import UnaskableError
-from decidable.messages import ChatRequest, Sampling
+from decidable.messages import ChatRequest, Message, Sampling
 from decidable.providers.endpoint import Endpoint
 from decidable.schema.lowering import Dialect, Lowered, lower
 from decidable.tools import ToolCall
@@ -32,6 +33,7 @@ __all__ = [
     "said",
     "sampled",
     "text_only",
+    "with_notes",
 ]
 
 
@@ -165,6 +167,32 @@ def text_only(content: Content, name: str) -> str:
     if any(isinstance(part, MediaPart) for part in content):
         raise UnaskableError(f"{name} takes no media there, only text")
     return "\n\n".join(part.text for part in content if isinstance(part, TextPart))
+
+
+def with_notes(request: ChatRequest, *, images: bool) -> ChatRequest:
+    """`request`, with a note in place of media in a tool's result that a wire does not carry.
+
+    Elsewhere such media is refused. But a tool that gave it back has run, and what else it gave must not be lost.
+    """
+    if all(isinstance(result.content, str) for message in request.messages for result in message.tool_results):
+        return request
+    messages = tuple([_noted(message, images) for message in request.messages])
+    return replace(request, messages=messages)
+
+
+def _noted(message: Message, images: bool) -> Message:
+    def shown(part: TextPart | MediaPart) -> TextPart | MediaPart:
+        if isinstance(part, TextPart) or (images and part.kind == "image"):
+            return part
+        return TextPart(f"[{part.mime_type}, which you cannot be shown]")
+
+    results = [
+        replace(result, content=tuple([shown(part) for part in parts_of(result.content)]))
+        if not isinstance(result.content, str)
+        else result
+        for result in message.tool_results
+    ]
+    return replace(message, tool_results=tuple(results))
 
 
 def image_data(part: MediaPart, name: str) -> str:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from decidable.content import Content, MediaPart
+from decidable.content import Content, MediaPart, TextPart
 from decidable.messages import ChatRequest, Message, Reply, StopReason, Usage
 from decidable.providers.wires.base import BaseCodec
 from decidable.providers.wires.codec import HttpCall
@@ -100,12 +100,14 @@ class OpenAIChat(BaseCodec):
             if message.role == "assistant":
                 messages.append(self._assistant(message))
                 continue
-            messages.extend(
-                {"role": "tool", "tool_call_id": result.call_id, "content": text_only(result.content, "a tool result")}
-                for result in message.tool_results
-            )
-            if message.content or not message.tool_results:
-                messages.append({"role": "user", "content": self._content(message.content)})
+            content, images = message.content, list[MediaPart]()
+            for result in message.tool_results:
+                text = _without_images(result.content, images)
+                messages.append({"role": "tool", "tool_call_id": result.call_id, "content": text})
+            if images:
+                content = (TextPart("The images that the tools gave back, in order:"), *images, *parts_of(content))
+            if content or not message.tool_results:
+                messages.append({"role": "user", "content": self._content(content)})
         return messages
 
     def _content(self, content: Content) -> Any:
@@ -224,6 +226,20 @@ _NUMBERS = {
     "429": "rate_limit_error",
 }
 """A status that stands in the body, as its code."""
+
+
+def _without_images(content: Content, images: list[MediaPart]) -> str:
+    """A result's text; its images go to `images`, since a tool's message holds none: they follow in a user's turn."""
+    if isinstance(content, str):
+        return content
+    texts = []
+    for part in content:
+        if isinstance(part, MediaPart):
+            images.append(part)
+            texts.append(f"[image {len(images)} of the message that follows]")
+        else:
+            texts.append(part.text)
+    return "\n\n".join(texts)
 
 
 def _text(arguments: Mapping[str, Any] | str) -> str:
