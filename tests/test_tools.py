@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field
 from decidable import (
     ArgumentTypeError,
     CancelledError,
+    DecisionError,
     Finished,
     LLMError,
     MaxIterationsError,
@@ -373,6 +374,15 @@ def test_a_tool_that_is_not_available_is_not_offered(both):
 
 
 # --- what goes wrong in a call ----------------------------------------------------------------------------------------
+
+
+def test_a_decision_that_fails_after_the_work_says_what_ran(both):
+    for kwargs in ({"choices": ["a", "b"]}, {"response_format": int}):
+        rt = scripted(call_tool("lookup", order="A-1"), "Hmm.", "Hmm.")
+        with pytest.raises(DecisionError) as caught:
+            both.exec(rt, "?", tools=[lookup], **kwargs)
+        assert [(run.name, run.is_error) for run in caught.value.tool_runs] == [("lookup", False)]
+        assert len(caught.value.attempts) == 2
 
 
 def test_an_option_that_is_called_as_a_tool_is_told_to_be_one(both):
@@ -905,8 +915,6 @@ def test_model_retry_in_an_option_has_the_model_pick_again(both):
     assert made.result == "paid 5"
     assert [(a.kind.value, a.message) for a in made.attempts] == [("retry", "at most 10 can be paid back")]
     assert "at most 10 can be paid back" in rt.requests[1].prompt
-    from decidable import DecisionError
-
     with scripted(pick("refund", amount=50)) as rt, pytest.raises(DecisionError) as caught:
         both.decide("?", {"refund": refund_checked, "close": close}, runtime=rt, max_retries=0)
     assert caught.value.kind == "retry"

@@ -212,7 +212,10 @@ class DecisionError(DecidableError, ValueError):
     Attributes:
         kind: The last failure kind, e.g. ``"unknown_call"`` (all of them: `decidable.attempt.FailureKind`).
         attempts: Every attempt in order, each with its reply, kind and message.
+        tool_runs: The tools that ran before it, with what they gave back, in order.
     """
+
+    tool_runs: tuple[ToolRun, ...] = ()
 
     def __init__(self, message: str, *, kind: str, attempts: Sequence[Attempt] = ()) -> None:
         super().__init__(message)

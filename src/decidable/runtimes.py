@@ -123,7 +123,8 @@ class Runtime(Turns):
                 has run; ``"none"``.
             parallel_tool_calls: Whether several calls in one reply are wanted; None leaves it to the provider. Several
                 run at the same time, unless it is False.
-            max_iterations: Most replies that may call tools, from 1 to 50. Default 20.
+            max_iterations: Most replies while it works, from 1 to 50; tools that the last of them calls are not run.
+                Default 20.
             max_repeats: How often the same call may give the same result. The next one is not run, and the model is
                 told; after that it is an error. None for as often as it likes. Default 5.
             approver: Asked before a call runs that requires approval, of a tool or an option: a function, sync or

@@ -221,7 +221,7 @@ MOST_ITERATIONS = 50
 
 
 def checked_iterations(value: Any) -> int:
-    """`value` as a number of replies that may call tools."""
+    """`value` as a number of replies in a run of tools."""
     if type(value) is not int or not 1 <= value <= MOST_ITERATIONS:
         raise SettingError(f"max_iterations counts replies, from 1 to {MOST_ITERATIONS}, not {value!r}")
     return value

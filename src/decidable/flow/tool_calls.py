@@ -50,7 +50,7 @@ class Tooling:
         repair: How far arguments may be mended.
         choice: Whether tools must be called, until the first round is done.
         parallel: Whether several calls in one reply are wanted; False runs them one after the other.
-        max_iterations: Most replies that may call tools.
+        max_iterations: Most replies; what the last of them calls is not run.
         max_repeats: How often the same call may give the same result; None for as often as it likes.
         desk: Whom to ask whether a call may run.
         checkpoint: Given a snapshot before anything runs and after each result, or None.

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from decidable.attempt import Attempt
 from decidable.binding import Choice
-from decidable.errors import MaxIterationsError, RunStopped
+from decidable.errors import DecisionError, MaxIterationsError, RunStopped
 from decidable.flow.ask import Call, ask
 from decidable.flow.askers import Asker
 from decidable.flow.decide import Picked, until_valid
@@ -137,7 +137,11 @@ def _ended(
     asker = put(is_answer)
     reply = job.waiting or (job.final if getattr(asker, "wish", None) is None else None)
     before, job.attempts, job.waiting = job.attempts, (), None
-    found, reply, attempts = yield from until_valid(call, asker, before, reply)
+    try:
+        found, reply, attempts = yield from until_valid(call, asker, before, reply)
+    except DecisionError as error:
+        error.tool_runs = tuple(job.runs)
+        raise
     return found, reply, attempts, asker
 
 
