@@ -717,6 +717,14 @@ def test_tool_choice_holds_until_a_tool_has_run(both):
         assert second == "auto"
 
 
+def test_tool_choice_names_a_tool_as_the_model_sees_it(both):
+    with scripted(call_tool("Look_up", order="1"), "ok") as rt:
+        both.exec(rt, "?", tools=[tool(lookup, name="Look up!")], tool_choice="Look up!")
+    assert [t.name for t in rt.requests[0].request.tools] == ["Look_up"]
+    assert rt.requests[0].request.tool_choice.name == "Look_up"
+    assert not results(rt)[0].is_error
+
+
 def test_tool_choice_none_runs_nothing(both):
     with scripted("ok") as rt:
         both.exec(rt, "?", tools=[lookup], tool_choice="none")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
@@ -168,7 +169,7 @@ class Turns(RuntimeBase):
             names,
             injected,
             repair=self.repair,
-            **limits,
+            **{**limits, "choice": _spelled(limits["choice"], names)},
             desk=Desk(checked_approver(live["approver"]), approvals or {}),
             checkpoint=checkpoint,
             lock=None if checkpoint is None else _lock(in_loop=in_loop),
@@ -277,6 +278,13 @@ def _tool_choice(wanted: Any, offered: Sequence[FunctionOption[Any]]) -> ToolCho
     from decidable.tools import NamedTool
 
     return NamedTool(str(wanted))
+
+
+def _spelled(choice: ToolChoice, names: Mapping[str, str]) -> ToolChoice:
+    """`choice` with the tool's name as the model sees it, by which `names` tells the tools."""
+    if isinstance(choice, str):
+        return choice
+    return replace(choice, name=next((shown for shown, own in names.items() if own == choice.name), choice.name))
 
 
 def _lock(*, in_loop: bool) -> Any:
