@@ -238,6 +238,22 @@ def test_methods_are_tools(both):
     assert told(rt) == "tea: 1"
 
 
+def test_what_a_function_does_to_its_arguments_changes_no_record(both):
+    def add(items: list[str], more: dict[str, int]) -> str:
+        items.append("x")
+        more["y"] = 1
+        return f"{items} {more}"
+
+    given = {"items": ["a"], "more": {"z": 1}}
+    with scripted(call_tool("add", items=["a"], more={"z": 1}), "ok") as rt, trace() as recorded:
+        both.exec(rt, "?", tools=[add])
+    assert told(rt) == "['a', 'x'] {'z': 1, 'y': 1}"
+    assert rt.requests[1].request.messages[1].tool_calls[0].arguments == given
+    assert [node.input for node in recorded.nodes if node.kind == "tool_call"] == [given]
+    made = both.decide("?", [add], runtime=scripted(pick("add", items=["a"], more={"z": 1})))
+    assert (made.result, made.args) == ("['a', 'x'] {'z': 1, 'y': 1}", given)
+
+
 def test_a_tool_with_a_description_beside_it(both):
     with scripted("ok") as rt:
         both.exec(rt, "?", tools=[(lookup, "Find it.")])

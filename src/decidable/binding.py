@@ -15,7 +15,7 @@ from decidable.reading.strict import decode_whole
 from decidable.schema.field import Field
 from decidable.schema.validate import Invalid, Unreadable, clipped, dropped, validate, validate_fields
 
-__all__ = ["Choice", "bind", "check_context", "with_injected"]
+__all__ = ["Choice", "bind", "check_context", "own", "with_injected"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,6 +159,15 @@ def check_context(option: FunctionOption[Any], context: Mapping[str, Any], noun:
             raise OptionError(
                 f"{noun} {option.name!r} needs its hidden parameter {name!r}: pass context={{{name!r}: ...}}"
             )
+
+
+def own(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`arguments`, whose lists and dicts a function may change without changing what is kept of them."""
+    if not any(isinstance(value, (list, dict)) for value in arguments.values()):
+        return arguments
+    from copy import deepcopy  # most arguments are plain
+
+    return {name: deepcopy(value) if isinstance(value, (list, dict)) else value for name, value in arguments.items()}
 
 
 def with_injected(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from decidable.attempt import Attempt, Failure, FailureKind
-from decidable.binding import Choice, with_injected
+from decidable.binding import Choice, own, with_injected
 from decidable.errors import ApprovalRequired, DecisionError, ModelRetry, RefusedError, Unsure
 from decidable.flow.ask import Call, RetryInfo, ask
 from decidable.flow.askers import Asker
@@ -142,7 +142,9 @@ def decide(
             result = option.resolve(arguments)
             break
         spec, rules = option.signature, option.rules
-        given = with_injected(option, injected, arguments) if spec.injected or spec.hidden else arguments
+        given = own(arguments) if record else arguments
+        if spec.injected or spec.hidden:
+            given = with_injected(option, injected, given)
         try:
             if desk is not None:
                 word = yield from desk.word(PICK, choice)

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from decidable.approval import ApprovalRequest
 from decidable.attempt import Failure, FailureKind, Repair
-from decidable.binding import Choice, bind, with_injected
+from decidable.binding import Choice, bind, own, with_injected
 from decidable.content import Content
 from decidable.errors import ApprovalRequired, ModelRetry, RepeatedCallError
 from decidable.flow.desk import Desk
@@ -179,7 +179,7 @@ def _run(tooling: Tooling, current: Round, number: int, choice: Choice) -> Flow[
     current.started[number] = True
     yield from tooling.save()
     arguments = _arguments(call, choice, rules)
-    given = with_injected(option, tooling.injected, arguments)
+    given = with_injected(option, tooling.injected, own(arguments))
     running = _ran(RunOption(option, given, rules.timeout_s, tooling.deadline, as_tool=True))
     if tooling.is_traced:
         running = in_node(running, "tool_call", option.name, arguments)
