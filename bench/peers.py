@@ -29,6 +29,7 @@ COLUMNS = {
     "many": "200 options, built per call",
     "gather": "1,000 by gather, each",
     "re_ask": "one re-ask",
+    "tools": "a round of tools, of 10",
     "import": "import",
 }
 
@@ -91,6 +92,8 @@ def one(name: str, batches: int) -> int:
     }
     if module.RE_ASKS:
         measured["re_ask"] = lambda: _alone(module, queues(3), batches, bad_first=True)
+    if hasattr(module, "loop"):
+        measured["tools"] = lambda: _looped(module, batches)
     for column, measure in measured.items():
         try:
             figures[column] = measure()
@@ -114,6 +117,16 @@ def _alone(module: Any, options: Any, batches: int, *, reuse: bool = False, bad_
     if decide() != ANSWER or script.calls != len(script.replies):
         raise RuntimeError(f"expected {ANSWER!r} after {len(script.replies)} requests, made {script.calls}")
     return cpu_us(decide, batches=batches)
+
+
+def _looped(module: Any, batches: int) -> float:
+    from task import ROUNDS
+    from timing import cpu_us
+
+    loop = module.loop()
+    if loop() not in ("done", 2 * ROUNDS + 1):
+        raise RuntimeError("the loop did not come out as scripted")
+    return cpu_us(loop, batches=batches) / ROUNDS
 
 
 async def _together(module: Any, batches: int) -> float:

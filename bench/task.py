@@ -6,6 +6,7 @@ Imports only the standard library, because each peer runs it in a virtual enviro
 from __future__ import annotations
 
 import json
+from typing import Any
 
 TICKET = (
     "Hello, I was charged twice for my October invoice (INV-20391). My bank shows two debits of 49.00 EUR on the 3rd. "
@@ -109,3 +110,23 @@ def hostile(size: int) -> dict[str, str]:
     shapes["backslashes"] = '{"a": "' + "\\\\" * (size // 2)
     shapes["inner quotes"] = '{"a": "' + 'x" y ' * (size // 5)
     return shapes
+
+
+ROUNDS = 10
+"""Rounds of the tool loop: a reply that calls `lookup` once, its result, and so on; then a reply in words."""
+
+
+def lookup(order: str) -> str:
+    """Find an order."""
+    return order
+
+
+def floor_of_tools() -> int:
+    """The least that ten rounds cost: arguments decoded, the tool looked up and run, the result encoded and kept."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "?"}]
+    tools = {"lookup": lookup}
+    for turn in range(ROUNDS):
+        arguments = json.loads(f'{{"order": "A-{turn}"}}')
+        result = tools["lookup"](**arguments)
+        messages += [{"role": "assistant", "tool_calls": [arguments]}, {"role": "tool", "content": json.dumps(result)}]
+    return len(messages)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import statistics
 import time
-from typing import Any
 
 from decidable import Reply, Runtime, ToolCall
 from decidable.messages import Request
 from decidable.providers.protocol import Capabilities
 from report import Line
+from task import ROUNDS, floor_of_tools, lookup
 from timing import awaited_us, cpu_us_each
 
-ROUNDS = 10
 TOGETHER = 100
 WAIT_S = 0.05
 
@@ -51,11 +49,6 @@ class Working:
         """Nothing is held open."""
 
 
-def lookup(order: str) -> str:
-    """Find an order."""
-    return order
-
-
 async def lookup_async(order: str) -> str:
     """Find an order."""
     return order
@@ -70,17 +63,6 @@ async def waiting(order: str) -> str:
 waiting.__name__ = lookup_async.__name__ = "lookup"
 
 
-def floor() -> int:
-    """The least that ten rounds cost: arguments decoded, the tool looked up and run, the result encoded and kept."""
-    messages: list[dict[str, Any]] = [{"role": "user", "content": "?"}]
-    tools = {"lookup": lookup}
-    for turn in range(ROUNDS):
-        arguments = json.loads(f'{{"order": "A-{turn}"}}')
-        result = tools["lookup"](**arguments)
-        messages += [{"role": "assistant", "tool_calls": [arguments]}, {"role": "tool", "content": json.dumps(result)}]
-    return len(messages)
-
-
 def tool_loop(batches: int) -> list[Line]:
     """Ten rounds, sync and async, per round; and a hundred calls in one reply."""
     provider = Working()
@@ -91,7 +73,7 @@ def tool_loop(batches: int) -> list[Line]:
 
     if ours() != "done" or provider.asked != ROUNDS + 1:
         raise RuntimeError("the loop did not come out as scripted")
-    sync, least = (figure / ROUNDS for figure in cpu_us_each([ours, floor], batches=batches))
+    sync, least = (figure / ROUNDS for figure in cpu_us_each([ours, floor_of_tools], batches=batches))
 
     async def measured() -> tuple[float, float, float]:
         in_loop = await awaited_us(lambda: runtime.async_exec("?", tools=[lookup_async]), count=100) / ROUNDS

@@ -1,17 +1,24 @@
 """This library, through the same harness as the peers."""
 
+from collections.abc import Callable
 from typing import Any
 
 from decidable import Reply, Runtime, decision
 from decidable.menu import Menu, menu_of
 from decidable.providers.protocol import Capabilities
-from task import TICKET, Queues, Script
+from task import TICKET, Queues, Script, lookup
+from tool_loop import Working
 
 TITLE = "decidable: decision.make"
 CONTAINS = "menu as text, reading of the reply, typed binding, re-ask with feedback, the record of the decision"
 PACKAGES: list[str] = []
 RE_ASKS = True
 KEY = "call"
+
+
+def loop() -> Callable[[], str]:
+    runtime = Runtime(Working())
+    return lambda: runtime.exec("?", tools=[lookup])
 
 
 class _Provider:

@@ -1,18 +1,41 @@
 """langgraph: a node that asks, and a conditional edge to one of N nodes."""
 
 import json
+from collections.abc import Callable
 from typing import Any, TypedDict
 
-from langgraph.graph import END, START, StateGraph
+from langchain_core.messages import AIMessage
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, tools_condition
 from pydantic import ValidationError
 
 from schema import choice_model
-from task import Queues, Script, prompt_text
+from task import ROUNDS, Queues, Script, lookup, prompt_text
 
 TITLE = "langgraph: StateGraph, conditional edge to one of N nodes"
 CONTAINS = "state channels, routing; the model is a plain function, pydantic validates; a re-ask is an edge back"
 PACKAGES = ["langgraph"]
 RE_ASKS = True
+
+
+def loop() -> Callable[[], str]:
+    """A model node, a tool node, and the edge between them."""
+
+    def ask(state: MessagesState) -> dict[str, Any]:
+        turn = len(state["messages"]) // 2
+        if turn == ROUNDS:
+            return {"messages": [AIMessage("done")]}
+        call = {"name": "lookup", "args": {"order": f"A-{turn}"}, "id": f"call_{turn}"}
+        return {"messages": [AIMessage("", tool_calls=[call])]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("ask", ask)
+    graph.add_node("tools", ToolNode([lookup]))
+    graph.add_edge(START, "ask")
+    graph.add_edge("tools", "ask")
+    graph.add_conditional_edges("ask", tools_condition)
+    ready = graph.compile().with_config(recursion_limit=4 * ROUNDS)
+    return lambda: ready.invoke({"messages": [("user", "?")]})["messages"][-1].content
 
 
 class State(TypedDict, total=False):

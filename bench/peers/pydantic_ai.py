@@ -1,18 +1,32 @@
 """pydantic-ai: an agent whose output is a model class with the names as a Literal."""
 
+from collections.abc import Callable
 from typing import Any
 
 from pydantic_ai import Agent, PromptedOutput
-from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
 from schema import choice_model
-from task import Queues, Script, prompt_text
+from task import ROUNDS, Queues, Script, lookup, prompt_text
 
 TITLE = "pydantic-ai: Agent, FunctionModel, PromptedOutput"
 CONTAINS = "the agent's graph, message objects, output schema in the instructions, validation, retry with feedback"
 PACKAGES = ["pydantic-ai-slim"]
 RE_ASKS = True
+
+
+def loop() -> Callable[[], str]:
+    """An agent with one tool; the model counts the answers that it has."""
+
+    def reply(messages: Any, _info: Any) -> ModelResponse:
+        turn = len(messages) // 2
+        if turn == ROUNDS:
+            return ModelResponse(parts=[TextPart("done")])
+        return ModelResponse(parts=[ToolCallPart("lookup", {"order": f"A-{turn}"})])
+
+    agent = Agent(FunctionModel(reply), tools=[lookup])
+    return lambda: agent.run_sync("?").output
 
 
 class Adapter:
