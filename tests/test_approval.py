@@ -29,7 +29,6 @@ from decidable import (
     SettingError,
     ToolCall,
     UsageError,
-    runtime,
     tool,
     trace,
 )
@@ -258,7 +257,7 @@ def test_mistakes_in_resuming_are_refused_before_anything_runs(both, till):
         (("{",), {}, SettingError, "not JSON"),
         (({**snapshot, "version": 9},), {}, SettingError, "version 9"),
         (({**snapshot, "job": {"$": "Other"}},), {}, SettingError, "changed or cut"),
-        (({**snapshot, "job": {"$": "Usage"}},), {}, SettingError, "holds no run"),
+        (({**snapshot, "job": {"$": "Usage"}},), {}, SettingError, "holds no whole run"),
         ((snapshot, {"call_1": True}), {"tool": [guarded]}, ArgumentTypeError, "did you mean 'tools'"),
         ((RunStopped("x"),), {}, UsageError, "nothing to go on with"),
     ]:
@@ -401,15 +400,6 @@ def test_samples_need_an_approver(both, till):
 def test_available_is_for_tools_alone(till):
     with pytest.raises(OptionError, match="available="):
         scripted().exec("?", choices={"pay": tool(till.pay, available=lambda: True)})
-
-
-def test_a_person_needed_inside_a_tool_stops_the_whole_run(both, till):
-    def inner() -> str:
-        return runtime.exec("inner", choices=options(till))
-
-    with pytest.raises(ApprovalRequired) as caught:
-        both.exec(scripted(call_tool("inner"), PICK), "?", tools=[inner])
-    assert caught.value.pending[0].name == "pay"
 
 
 # --- checkpoints, and crashes -----------------------------------------------------------------------------------------

@@ -236,8 +236,8 @@ def program(fuse: Fuse, *, in_loop: bool):
     return rt, settings_
 
 
-PLACES = 3 + 4 + 2 + 1 + (1 + 3 * 2 + 1) + (1 + 2 + 1)
-"""Requests, tools, words of the approver, the option; checkpoints of the two rounds."""
+PLACES = 3 + 4 + 2 + 1 + (1 + 3 * 2 + 1) + (1 + 2 + 1) + 1
+"""Requests, tools, words of the approver, the option; checkpoints of the two rounds, and before the option."""
 
 
 @pytest.mark.parametrize("error", [CancelledError, KeyboardInterrupt])

@@ -53,8 +53,8 @@ from decidable.runtimes import Runtime
 from decidable.trace import Trace, trace
 
 if TYPE_CHECKING:
-    from decidable.approval import ApprovalRequest, Denied
-    from decidable.budget import Budget, use_budget
+    from decidable.approval import ApprovalRequest, Approver, Denied, Verdict
+    from decidable.budget import Budget, Spending, use_budget
     from decidable.deltas import ReasoningDelta, TextDelta, ToolCallDelta
     from decidable.flow.record_parts import Fallback, Vote, Votes
     from decidable.flow.streaming import Finished, Restarted
@@ -66,17 +66,20 @@ __version__ = "0.1.0"
 
 _LATER = {
     "ApprovalRequest": "decidable.approval",
+    "Approver": "decidable.approval",
     "Budget": "decidable.budget",
     "Denied": "decidable.approval",
     "Fallback": "decidable.flow.record_parts",
     "Finished": "decidable.flow.streaming",
     "ReasoningDelta": "decidable.deltas",
     "Restarted": "decidable.flow.streaming",
+    "Spending": "decidable.budget",
     "TextDelta": "decidable.deltas",
     "ToolCall": "decidable.tools",
     "ToolCallDelta": "decidable.deltas",
     "ToolResult": "decidable.tools",
     "ToolRun": "decidable.tools",
+    "Verdict": "decidable.approval",
     "Vote": "decidable.flow.record_parts",
     "Votes": "decidable.flow.record_parts",
     "mcp_tools": "decidable.mcp",
@@ -99,6 +102,7 @@ __all__ = [
     "AgenticFunction",
     "ApprovalRequest",
     "ApprovalRequired",
+    "Approver",
     "ArgumentTypeError",
     "Attempt",
     "Budget",
@@ -139,6 +143,7 @@ __all__ = [
     "Sampling",
     "SchemaOption",
     "SettingError",
+    "Spending",
     "TextDelta",
     "ToolCall",
     "ToolCallDelta",
@@ -151,6 +156,7 @@ __all__ = [
     "Usage",
     "UsageError",
     "ValueOption",
+    "Verdict",
     "Vote",
     "Votes",
     "__version__",

@@ -65,14 +65,17 @@ class Scope:
     node: Any = None
     hooks: tuple[Callable[[Frame], None], ...] = ()
     meters: tuple[Meter, ...] = ()
+    approver: Any = None
 
     def within(self, node: Any) -> Scope:
         """This scope inside a trace node."""
-        return Scope(self.runtime, self.frame, self.deadline, self.recorder, node, self.hooks, self.meters)
+        return Scope(
+            self.runtime, self.frame, self.deadline, self.recorder, node, self.hooks, self.meters, self.approver
+        )
 
     def asking(self, runtime: Runtime, deadline: float | None, meters: tuple[Meter, ...]) -> Scope:
         """This scope with another runtime and deadline, and what counts there."""
-        return Scope(runtime, self.frame, deadline, self.recorder, self.node, self.hooks, meters)
+        return Scope(runtime, self.frame, deadline, self.recorder, self.node, self.hooks, meters, self.approver)
 
 
 _NOTHING = Scope()

@@ -20,12 +20,14 @@ class ApprovalRequest:
         name: The tool or option.
         arguments: What it would be run with, checked and parsed.
         description: What the model was told that it does.
+        within: Whether the call itself needs no word, but one that its function makes.
     """
 
     id: str
     name: str
     arguments: Mapping[str, Any]
     description: str = ""
+    within: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ Verdict: TypeAlias = bool | Denied
 Approver: TypeAlias = Callable[[ApprovalRequest], "Verdict | Awaitable[Verdict]"]
 
 
-def denial_of(verdict: Any, request: ApprovalRequest) -> str | None:
+def denial_of(verdict: Any, about: str) -> str | None:
     """What the model is told of a verdict that says no; None for one that says yes.
 
     Raises:
@@ -52,6 +54,4 @@ def denial_of(verdict: Any, request: ApprovalRequest) -> str | None:
     if verdict is False or isinstance(verdict, Denied):
         reason = verdict.reason if isinstance(verdict, Denied) else ""
         return f"this call was not allowed by the person who was asked{f': {reason}' if reason else ''}"
-    raise ArgumentTypeError(
-        f"the answer about {request.name!r} (id {request.id!r}) must be True, False or Denied('why'), not {verdict!r}"
-    )
+    raise ArgumentTypeError(f"the answer about {about!r} must be True, False or Denied('why'), not {verdict!r}")

@@ -105,7 +105,7 @@ class Spending:
     def book(self, reply: Reply) -> None:
         """Count what a reply cost. One that does not say what is limited lets no other request follow."""
         price = self.budget.price
-        cost = price(reply) if price is not None else reply.cost
+        cost = _priced(price, reply) if price is not None else reply.cost
         with self._lock:
             if reply.usage is not None:
                 self.usage += reply.usage
@@ -116,10 +116,18 @@ class Spending:
             else:
                 self._unknown.add("cost")
 
-    def out_of_time(self) -> BudgetExceeded:
-        """The error that says that the time is over."""
+    def out_of_time(self, instant: float) -> BudgetExceeded:
+        """The error that says that the time is over at `instant`."""
         seconds = self.budget.seconds or 0.0
-        return BudgetExceeded("seconds", seconds, seconds)
+        return BudgetExceeded("seconds", seconds, seconds + instant - (self.until or instant))
+
+
+def _priced(price: Callable[[Reply], float | None], reply: Reply) -> float | None:
+    try:
+        return price(reply)
+    except Exception as error:
+        error.add_note("in Budget(price=...)")
+        raise
 
 
 def meter_of(budget: Any, now: float) -> Meter:

@@ -78,6 +78,17 @@ __all__ = [
 class DecidableError(Exception):
     """Base of everything this library raises on purpose."""
 
+    def __reduce__(self) -> Any:
+        """For pickle and copy, between processes too: without what only this process can hold."""
+        held = {name: value for name, value in self.__dict__.items() if name != "live"}
+        return _rebuilt, (type(self), self.args, held)
+
+
+def _rebuilt(cls: type[DecidableError], args: tuple[Any, ...], held: Mapping[str, Any]) -> DecidableError:
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(held)
+    return error
+
 
 class UsageError(DecidableError):
     """The caller's mistake; nothing was sent to a model."""
@@ -266,10 +277,14 @@ class ApprovalRequired(RunStopped):
     """
 
     def __init__(self, pending: Sequence[ApprovalRequest]) -> None:
-        named = ", ".join(f"{request.name!r} (id {request.id!r})" for request in pending)
+        named = ", ".join(
+            f"{'a call within ' if request.within else ''}{request.name!r} (id {request.id!r})" for request in pending
+        )
+        again = any(request.within for request in pending)
         super().__init__(
             f"approval is required for {named}; give approver=, or go on with "
-            f"runtime.resume(error, {{{pending[0].id!r}: True}})"
+            f"runtime.resume(error, {{{pending[0].id!r}: True}}{', approver=...' if again else ''})"
+            f"{', which runs that function again from its beginning' if again else ''}"
         )
         self.pending = tuple(pending)
 

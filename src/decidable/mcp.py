@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from inspect import cleandoc
@@ -29,7 +29,7 @@ def mcp_tools(
     server: Any,
     *,
     prefix: str = "",
-    requires_approval: bool | Callable[[Mapping[str, Any]], bool] = False,
+    requires_approval: bool | Callable[[dict[str, Any]], bool] = False,
     timeout_s: float | None = None,
     max_chars: int = MAX_CHARS,
     start_timeout_s: float = 30.0,
@@ -164,7 +164,9 @@ class McpTools:
         self._session = Session(self._peer, self._start_timeout_s, self._rules.timeout_s)
         return self._session
 
-    def _tools(self, session: Session, listed: Sequence[Tool], calling: Callable[[str], Any]) -> _Tools:
+    def _tools(
+        self, session: Session, listed: Sequence[Tool], calling: Callable[[str], Any]
+    ) -> tuple[FunctionOption[Any], ...]:
         given = [
             {
                 "spec": {
@@ -177,22 +179,10 @@ class McpTools:
             for one in listed
         ]
         made = tools_of(given, where=f"the tools of {self._peer.label}")
-        tools = _Tools(
-            replace(option, rules=replace(self._rules, parameters=one.input_schema))
+        return tuple(
+            replace(option, rules=replace(self._rules, parameters=one.input_schema, check=session.check))
             for option, one in zip(made, listed, strict=True)
         )
-        tools.session = session
-        return tools
-
-
-class _Tools(tuple[FunctionOption[Any], ...]):  # noqa: SLOT001 - a tuple has no room for slots with a value
-    """Tools that no call takes after their block: there each of their results would be an error."""
-
-    session: Session
-
-    def __iter__(self) -> Iterator[FunctionOption[Any]]:
-        self.session.check()
-        return super().__iter__()
 
 
 @dataclass(frozen=True, slots=True)

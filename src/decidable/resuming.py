@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from decidable.approval import denial_of
 from decidable.asking import Manner
 from decidable.errors import ArgumentTypeError, RunStopped, SettingError, UsageError, did_you_mean
 from decidable.flow.job import Job
 from decidable.menu import PICK, menu_of
 from decidable.snapshots import loaded
-from decidable.toolkit import selected_tools
+from decidable.toolkit import selected_tools, tools_of
 from decidable.working import Ending
 
 __all__ = ["Resumed"]
@@ -92,6 +93,9 @@ def _tools(live: Mapping[str, Any], names: list[str], toolsets: Mapping[str, Any
     offered = selected_tools(toolsets, *chosen)
     missing = [name for name in names if name not in {made.name for made in offered}]
     if missing:
+        given = {made.name for made in tools_of(live.get("tools") or ())}
+        if away := [name for name in missing if name in given]:
+            raise UsageError(f"this run has the tool {away[0]!r}, which is not available now, or not allowed")
         raise UsageError(
             f"this run has the tools {', '.join(map(repr, names))}; give them again with tools= or toolset=. "
             f"Missing: {', '.join(map(repr, missing))}"
@@ -125,7 +129,8 @@ def _approvals(approvals: Any, job: Job) -> Mapping[str, Any]:
     if job.round is not None:
         calls = zip(job.round.reply.tool_calls, job.round.results, strict=True)
         waiting = [call.id for call, result in calls if result is None]
-    for id_ in approvals:
+    for id_, verdict in approvals.items():
         if id_ not in waiting:
             raise UsageError(f"no call with the id {id_!r} waits; {did_you_mean(id_, waiting, 'those that wait')}")
+        denial_of(verdict, id_)
     return approvals

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Never, Self, TypeVar
 
@@ -158,6 +159,8 @@ class RuntimeBase:
         here, before anything is sent.
         """
         scope = self._scope(timeout_s, budget)
+        if approver is not None:
+            scope = replace(scope, approver=checked_approver(approver))
         menu = menu_of(options)
         injected, is_guarded = injected_for(menu, self, context, in_loop=in_loop)
         content = prompt if type(prompt) is str else content_of(prompt)
@@ -170,7 +173,7 @@ class RuntimeBase:
         else:
             found = chain(menu, content, state, manner, calls, on=self.fallback_on)
         if is_guarded:
-            return scope, self._guarded(scope, found, injected, menu, content, state, manner, approver, context, record)
+            return scope, self._guarded(scope, found, injected, menu, content, state, manner, context, record)
         if scope.recorder is not None:
             return scope, recorded(decide(found, injected), menu, prompt, bare=not record)
         return scope, decide(found, injected, record=record)
@@ -184,7 +187,6 @@ class RuntimeBase:
         content: Content,
         state: Any,
         manner: Manner,
-        approver: Approver | None,
         context: Mapping[str, Any] | None,
         record: bool,
         approvals: Mapping[str, Any] = MappingProxyType({}),
@@ -195,14 +197,14 @@ class RuntimeBase:
         from decidable.flow.work import kept
         from decidable.snapshots import dumped, settings_of
 
-        if approver is None and (manner.samples > 1 or manner.seed is not None or manner.logprobs):
+        if scope.approver is None and (manner.samples > 1 or manner.seed is not None or manner.logprobs):
             raise UsageError("an option that requires approval needs approver= where samples= or logprobs= decide")
-        job, desk = Job([]), Desk(checked_approver(approver), approvals)
+        job, desk = Job([]), Desk(scope.approver, approvals)
         settings = settings_of(manner, menu=menu, record=record, prompt=content, state=state)
         flow: Flow[Any] = decide(found, injected, desk=desk, job=job, record=True)
         if scope.recorder is not None:
             flow = recorded(flow, menu, content, bare=False)
-        live = {"choices": menu, "context": context, "approver": approver}
+        live = {"choices": menu, "context": context, "approver": scope.approver}
         flow = kept(flow, job, lambda: dumped(job, settings), live)
         return flow if record else _result(flow)
 

@@ -220,10 +220,12 @@ MOST_ITERATIONS = 50
 """The range of upstream's loop."""
 
 
-def checked_iterations(value: Any) -> int:
-    """`value` as a number of replies in a run of tools."""
-    if type(value) is not int or not 1 <= value <= MOST_ITERATIONS:
-        raise SettingError(f"max_iterations counts replies, from 1 to {MOST_ITERATIONS}, not {value!r}")
+def checked_iterations(value: Any, before: int = 0) -> int:
+    """`value` as a number of replies in a run of tools, of which there were some before it stopped."""
+    most = before + MOST_ITERATIONS
+    if type(value) is not int or not 1 <= value <= most:
+        counted = " from the beginning" if before else ""
+        raise SettingError(f"max_iterations counts replies{counted}, from 1 to {most}, not {value!r}")
     return value
 
 

@@ -23,6 +23,7 @@ __all__ = ["VERSION", "dumped", "loaded", "settings_of"]
 
 VERSION = 1
 _KIND = "decidable.run"
+_NEEDED = {"manner", "options", "record"}
 _MARK = "$"
 
 _CLASSES: dict[str, type[Any]] = {
@@ -92,8 +93,8 @@ def loaded(snapshot: Any) -> tuple[Job, dict[str, Any]]:
         settings = {name: _in(value) for name, value in snapshot["settings"].items()}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SettingError(f"the snapshot was changed or cut: {type(error).__name__}: {error}") from None
-    if not isinstance(job, Job):
-        raise SettingError("the snapshot was changed or cut: it holds no run")
+    if not isinstance(job, Job) or not settings.keys() >= _NEEDED:
+        raise SettingError("the snapshot was changed or cut: it holds no whole run")
     return job, settings
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from decidable.errors import ArgumentTypeError, OptionError, OptionTypeError, SettingError, UsageError, did_you_mean
 from decidable.menu import Menu
@@ -21,23 +21,48 @@ T = TypeVar("T")
 Toolsets = Mapping[str, Iterable[Any]]
 
 
+@overload
 def tool(
-    function: Callable[..., T],
+    function: Callable[..., T] | FunctionOption[T],
     *,
     name: str = "",
     description: str | None = None,
     hidden: tuple[str, ...] = (),
-    requires_approval: bool | Callable[[Mapping[str, Any]], bool] = False,
+    requires_approval: bool | Callable[[dict[str, Any]], bool] = False,
     timeout_s: float | None = None,
     available: Callable[[], bool] | None = None,
     max_chars: int = MAX_CHARS,
-) -> FunctionOption[T]:
+) -> FunctionOption[T]: ...
+@overload
+def tool(
+    function: Any,
+    *,
+    name: str = "",
+    description: str | None = None,
+    hidden: tuple[str, ...] = (),
+    requires_approval: bool | Callable[[dict[str, Any]], bool] = False,
+    timeout_s: float | None = None,
+    available: Callable[[], bool] | None = None,
+    max_chars: int = MAX_CHARS,
+) -> FunctionOption[Any]: ...
+def tool(
+    function: Any,
+    *,
+    name: str = "",
+    description: str | None = None,
+    hidden: tuple[str, ...] = (),
+    requires_approval: bool | Callable[[dict[str, Any]], bool] = False,
+    timeout_s: float | None = None,
+    available: Callable[[], bool] | None = None,
+    max_chars: int = MAX_CHARS,
+) -> FunctionOption[Any]:
     """A function with rules for running it, to be given in ``tools=`` or as an option.
 
     A plain function needs none of this: ``tools=[lookup]`` takes its name, parameters and docstring.
 
     Args:
-        function: Any callable with a readable signature, sync or async.
+        function: Any callable with a readable signature, sync or async; or a tool in another form that ``tools=``
+            takes. To one that has rules, these are added.
         name: What the model calls it; default its ``__name__``.
         description: What the model reads; default the first paragraph of the docstring.
         hidden: Parameters that the model does not see; they are filled from ``context=``.
@@ -66,19 +91,40 @@ def tool(
         raise OptionTypeError(
             f"requires_approval= is a bool, or a sync function of the arguments, not {requires_approval!r}"
         )
-    if available is not None and not callable(available):
-        raise OptionTypeError(f"available= is a function that says whether the tool is there, not {available!r}")
+    if available is not None and (not callable(available) or inspect.iscoroutinefunction(available)):
+        raise OptionTypeError(f"available= is a sync function that says whether the tool is there, not {available!r}")
     if timeout_s is not None and (isinstance(timeout_s, bool) or not timeout_s > 0):
         raise SettingError(f"timeout_s is a number of seconds above 0, or None, not {timeout_s!r}")
     if type(max_chars) is not int or max_chars < 1:
         raise SettingError(f"max_chars counts characters, 1 or more, not {max_chars!r}")
-    if isinstance(function, Option):
-        raise OptionTypeError(f"tool() takes a function; {function.name!r} is an option already")
-    rules = Rules(requires_approval, timeout_s, available, max_chars)
-    made = FunctionOption(function, description, name, hidden, rules=rules)
+    given: dict[str, Any] = {
+        "requires_approval": requires_approval,
+        "timeout_s": timeout_s,
+        "available": available,
+        "max_chars": max_chars,
+    }
+    if isinstance(function, (Option, Mapping)) or _is_foreign(function):
+        return _with_rules(function, name, description, hidden, given)
+    made = FunctionOption(function, description, name, hidden, rules=Rules(**given))
     if made.name == "<lambda>":
         raise OptionError("a lambda has no name to offer as a tool: pass name=")
     return made
+
+
+def _with_rules(
+    function: Any, name: str, description: str | None, hidden: tuple[str, ...], given: Mapping[str, Any]
+) -> FunctionOption[Any]:
+    """A tool in another form, with rules added to those it has."""
+    made = _tool(function, "tool()")
+    if hidden:
+        raise OptionTypeError(f"hidden= is for plain functions; {made.name!r} has its parameters already")
+    before = made.rules or Rules()
+    rules = replace(before, **{rule: value for rule, value in given.items() if value != getattr(_NONE, rule)})
+    described = made.description if description is None else description
+    return replace(made, name=name or made.name, description=described, rules=rules)
+
+
+_NONE = Rules()
 
 
 def tools_of(tools: Iterable[Any], *, where: str = "tools=") -> tuple[FunctionOption[Any], ...]:
@@ -167,8 +213,14 @@ def selected_tools(
         if group not in toolsets:
             raise UsageError(f"no toolset is named {group!r}; {did_you_mean(group, tuple(toolsets))}")
         for made in toolsets[group]:
-            if found.setdefault(made.name, made).function != made.function:
+            before = found.setdefault(made.name, made)
+            if before.function != made.function:
                 raise OptionError(f"toolset {group!r}: another tool is named {made.name!r} too; rename one of the two")
+            if (before.rules or _NONE) != (made.rules or _NONE):
+                raise OptionError(f"toolset {group!r}: {made.name!r} is given with other rules too; give it once")
+    for made in found.values():
+        if made.rules is not None and made.rules.check is not None:
+            made.rules.check()
     allowed, denied = _names(allow, "tools_allow", found), _names(deny, "tools_deny", found)
     return tuple(
         [
@@ -199,10 +251,16 @@ def _tool(item: Any, where: str) -> FunctionOption[Any]:
     if isinstance(item, Mapping):
         if "spec" not in item or "execute" not in item:
             raise OptionTypeError(f"{where}: a mapping is a tool if it has 'spec' and 'execute'; it has {_keys(item)}")
+        if more := [key for key in item if key not in ("spec", "execute")]:
+            raise OptionTypeError(f"{where}: a mapping has no {more[0]!r}; write tool({{...}}, requires_approval=...)")
         return _foreign(item["spec"], item["execute"], where)
     if isinstance(item, tuple) and len(item) == 2 and callable(item[0]) and isinstance(item[1], str):
         return replace(_tool(item[0], where), description=item[1])
-    if not hasattr(item, "__decidable_input__") and hasattr(item, "spec") and hasattr(item, "execute"):
+    if _is_foreign(item):
+        if hasattr(item, "requires_approval"):
+            raise OptionTypeError(
+                f"{where}: nothing reads its requires_approval; write tool(it, requires_approval=...)"
+            )
         return _foreign(item.spec, item.execute, where)
     if isinstance(item, Option) or not callable(item) or inspect.isclass(item):
         raise OptionTypeError(
@@ -212,6 +270,10 @@ def _tool(item: Any, where: str) -> FunctionOption[Any]:
     if callable_name(item) == "<lambda>":
         raise OptionError(f"{where}: a lambda has no name to offer: tool(lambda ..., name='...')")
     return FunctionOption(item)
+
+
+def _is_foreign(item: Any) -> bool:
+    return not hasattr(item, "__decidable_input__") and hasattr(item, "spec") and hasattr(item, "execute")
 
 
 def _foreign(spec: Any, execute: Any, where: str) -> FunctionOption[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from inspect import iscoroutinefunction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -71,6 +72,8 @@ class Turns(RuntimeBase):
             from decidable.toolkit import selected_tools  # most calls have none
 
             offered = selected_tools(self.toolsets, tools, toolset, tools_allow, tools_deny)
+        if parallel_tool_calls is not None and not isinstance(parallel_tool_calls, bool):
+            raise SettingError(f"parallel_tool_calls is True, False or None, not {parallel_tool_calls!r}")
         choice, most = _tool_choice(tool_choice, offered), checked_iterations(max_iterations)
         repeats = checked_repeats(max_repeats)
         if offered:
@@ -132,12 +135,12 @@ class Turns(RuntimeBase):
         """A turn with tools, from its beginning."""
         from decidable.working import Ending, Work, opened
 
-        scope = self._scope(timeout_s, budget)
+        scope = _approving(self._scope(timeout_s, budget), approver)
         manner = self._manner(scope, **settings, instruction=DECISION_FINISH_INSTRUCTION)
         menu = None if live["choices"] is None else menu_of(live["choices"])
         ending = Ending(menu, live["response_format"], content_of(content))
         job = opened(ending, manner, self.provider)
-        live = {**live, "context": context, "approver": approver}
+        live = {**live, "context": context, "approver": scope.approver}
         tooling = self._tooling(live, limits, scope, in_loop=in_loop, is_watched=is_watched, checkpoint=checkpoint)
         work = Work(ending, job, tooling, manner)
         return scope, self._worked(work, scope, live, limits, on_retry=on_retry, record=record, in_loop=in_loop)
@@ -163,6 +166,8 @@ class Turns(RuntimeBase):
         injected, _ = injected_for(menu, self, live["context"], in_loop=in_loop, noun="tool")
         if checkpoint is not None and not callable(checkpoint):
             raise UsageError(f"checkpoint= is a function that keeps a snapshot, not {checkpoint!r}")
+        if not in_loop and iscoroutinefunction(checkpoint):
+            raise UsageError("an async checkpoint= needs the async twin of the call, or give a sync function")
         return Tooling(
             menu,
             specs,
@@ -170,7 +175,7 @@ class Turns(RuntimeBase):
             injected,
             repair=self.repair,
             **{**limits, "choice": _spelled(limits["choice"], names)},
-            desk=Desk(checked_approver(live["approver"]), approvals or {}),
+            desk=Desk(scope.approver, approvals or {}),
             checkpoint=checkpoint,
             lock=None if checkpoint is None else _lock(in_loop=in_loop),
             deadline=scope.deadline,
@@ -208,7 +213,8 @@ class Turns(RuntimeBase):
             injected, is_guarded = injected_for(menu, self, live["context"], in_loop=in_loop)
             desk = Desk(tooling.desk.approver, approvals) if is_guarded or approvals else None
             found = work.picking(calls, self.fallback_on)
-            flow = decide(found, injected, desk=desk, job=job, record=record or scope.recorder is not None)
+            whole = record or scope.recorder is not None
+            flow = decide(found, injected, desk=desk, job=job, save=tooling.save, record=whole)
             if scope.recorder is not None:
                 flow = recorded(flow, menu, work.ending.prompt, bare=not record)
         return kept(flow, job, tooling.snapshot, live)
@@ -221,12 +227,12 @@ class Turns(RuntimeBase):
         from decidable.working import Work
 
         was = Resumed.of(stopped, approvals, settings, self.toolsets)
-        scope = self._scope(settings.get("timeout_s"), settings.get("budget"))
+        scope = _approving(self._scope(settings.get("timeout_s"), settings.get("budget")), was.live["approver"])
         on_retry = settings.get("on_retry")
         if not was.is_work:
             return scope, self._decided(was, scope, on_retry, in_loop=in_loop)
         limits = {**was.limits, **{n: settings[n] for n in ("max_iterations", "max_repeats") if n in settings}}
-        checked_iterations(limits["max_iterations"])
+        checked_iterations(limits["max_iterations"], was.job.iterations)
         checked_repeats(limits["max_repeats"])
         now, later = (was.approvals, {}) if was.job.round is not None else ({}, was.approvals)
         checkpoint = settings.get("checkpoint")
@@ -256,7 +262,6 @@ class Turns(RuntimeBase):
             was.ending.prompt,
             was.state,
             was.manner,
-            was.live["approver"],
             was.live["context"],
             was.record,
             was.approvals,
@@ -278,6 +283,11 @@ def _tool_choice(wanted: Any, offered: Sequence[FunctionOption[Any]]) -> ToolCho
     from decidable.tools import NamedTool
 
     return NamedTool(str(wanted))
+
+
+def _approving(scope: Scope, approver: Approver | None) -> Scope:
+    """`scope`, in which calls within the call ask this person too."""
+    return scope if approver is None else replace(scope, approver=checked_approver(approver))
 
 
 def _spelled(choice: ToolChoice, names: Mapping[str, str]) -> ToolChoice:

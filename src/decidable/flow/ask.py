@@ -13,7 +13,7 @@ from decidable.flow.effects import Draw, Flow, Now, Send, Wait
 from decidable.messages import Reply, Request, Usage
 from decidable.providers.protocol import Provider
 
-__all__ = ["Call", "RetryInfo", "ask"]
+__all__ = ["Call", "RetryInfo", "ask", "out_of_time"]
 
 BASE_DELAY_S = 1.5
 """First wait before a transport retry; doubled each time."""
@@ -146,7 +146,19 @@ def _blame_budget(call: Call, instant: float, error: LLMError | None) -> None:
     for meter in call.meters:
         until = _until(meter)
         if until is not None and instant >= until:
-            raise meter.out_of_time() from error  # type: ignore[attr-defined]  # what has an end of time says so
+            raise meter.out_of_time(instant) from error  # type: ignore[attr-defined]  # what has an end of time says so
+
+
+def out_of_time(call: Call, when: str) -> Flow[LLMError]:
+    """The error that says that the deadline passed; a budget of time raises its own."""
+    now: float = yield Now()
+    _blame_budget(call, now, None)
+    model = call.provider.model
+    late = LLMError(
+        f"the time given was over {when}", reason=LLMErrorReason.TIMEOUT, provider=call.provider.name, model=model
+    )
+    late.elapsed_s = now - call.started
+    return late
 
 
 def _until(meter: Any) -> float | None:

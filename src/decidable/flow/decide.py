@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -117,6 +117,7 @@ def decide(
     *,
     desk: Desk | None = None,
     job: Job | None = None,
+    save: Callable[[], Flow[None]] | None = None,
     record: bool = True,
 ) -> Flow[Any]:
     """One decision: a choice, resolved into the result of the next step.
@@ -124,8 +125,9 @@ def decide(
     Args:
         picking: How to come to a choice.
         injected: Values for the parameters of a function option that no model fills.
-        desk: Whom to ask whether the choice may be carried out; None where no option asks for it.
-        job: Keeps the choice, if a person's word is needed and nobody is there.
+        desk: Whom to ask whether the choice may be carried out; None where no option asks for it. Needs `job`.
+        job: Keeps the choice, if a person's word is needed and nobody is there, and that it was carried out.
+        save: Lets the caller keep how far the job has come, before a function runs.
         record: Whether the flow ends in the whole `Decision`; else in the bare result, which costs less.
 
     Raises:
@@ -146,26 +148,47 @@ def decide(
         if spec.injected or spec.hidden:
             given = with_injected(option, injected, given)
         try:
-            if desk is not None:
-                word = yield from desk.word(PICK, choice)
-                desk = desk.unanswered()
-                if word is not None:
-                    if not isinstance(word, str):
-                        raise _stopped(word, found, job)
-                    found = yield from _again(found, Failure(FailureKind.DENIED, word))
+            if job is not None:
+                refused = yield from _begun(found, job, desk, save)
+                desk = desk.unanswered() if desk is not None else None
+                if refused is not None:
+                    found = yield from _again(found, Failure(FailureKind.DENIED, refused))
                     continue
             result = yield RunOption(option, given) if rules is None else RunOption(option, given, rules.timeout_s)
         except ModelRetry as retry:
+            if job is not None:
+                job.waiting, job.has_picked = None, False
             found = yield from _again(found, Failure(FailureKind.RETRY, str(retry) or "try again"))
             continue
         break
     return _recorded(found, result) if record else result
 
 
-def _stopped(request: ApprovalRequest, found: Picked, job: Job | None) -> ApprovalRequired:
-    if job is not None:
-        job.attempts, job.waiting, job.provider = found.attempts, found.reply, found.calls[-1].provider.name
-    return ApprovalRequired([request])
+def _begun(found: Picked, job: Job, desk: Desk | None, save: Callable[[], Flow[None]] | None) -> Flow[str | None]:
+    """Note that a choice is about to be carried out; or say why it may not be.
+
+    Raises:
+        ApprovalRequired: A person must say so: the choice needs it, or it had begun when the run stopped, and nobody
+            knows whether it took effect.
+    """
+    from decidable.approval import ApprovalRequest  # few decisions need a person
+
+    choice = found.choice
+    word: ApprovalRequest | str | None = None
+    if job.has_picked and (desk is None or PICK not in desk.approvals):
+        word = ApprovalRequest(PICK, choice.option.name, choice.arguments, choice.option.description)
+    elif desk is not None:
+        word = yield from desk.word(PICK, choice)
+    if isinstance(word, str):
+        job.waiting, job.has_picked = None, False
+        return word
+    job.attempts, job.waiting, job.provider = found.attempts, found.reply, found.calls[-1].provider.name
+    if word is not None:
+        raise ApprovalRequired([word])
+    job.has_picked = True
+    if save is not None:
+        yield from save()
+    return None
 
 
 def _recorded(found: Picked, result: Any) -> Decision[Any]:

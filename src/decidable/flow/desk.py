@@ -34,10 +34,10 @@ class Desk:
             return None
         request = ApprovalRequest(id_, option.name, choice.arguments, option.description)
         if id_ in self.approvals:
-            return denial_of(self.approvals[id_], request)
+            return denial_of(self.approvals[id_], request.id)
         if self.approver is None:
             return request
-        return denial_of((yield Consult(self.approver, request)), request)
+        return denial_of((yield Consult(self.approver, request)), request.name)
 
     def unanswered(self) -> Desk:
         """The desk once its verdicts are used: they were about these calls, not about later ones of the same ids."""
@@ -49,7 +49,11 @@ class Desk:
             return False
         if rules.requires_approval is True:
             return True
-        needed: Any = rules.requires_approval(arguments)
+        try:
+            needed: Any = rules.requires_approval(dict(arguments))
+        except Exception as error:
+            error.add_note(f"in requires_approval= of {option.name!r}")
+            raise
         if not isinstance(needed, bool):
             raise UsageError(f"requires_approval= of {option.name!r} must return a bool, not {needed!r}")
         return needed

@@ -19,17 +19,19 @@ class Round:
         reply: The reply.
         results: The result of each call, in order; None for one that has none yet.
         started: Whether each call has begun.
+        within: Whether a call stopped because a person is needed for one that it makes itself.
     """
 
     reply: Reply
     results: list[ToolResult | None]
     started: list[bool]
+    within: list[bool]
 
     @classmethod
     def of(cls, reply: Reply) -> Round:
         """The round that a reply begins."""
         count = len(reply.tool_calls)
-        return cls(reply, [None] * count, [False] * count)
+        return cls(reply, [None] * count, [False] * count, [False] * count)
 
 
 @dataclass(slots=True, eq=False)
@@ -62,6 +64,8 @@ class Job:
         attempts: Replies after it that did not hold.
         waiting: The reply whose pick waits for a person's word, or None.
         provider: Who gave that reply.
+        has_run: Whether any tool has begun.
+        has_picked: Whether the option that was picked has begun.
     """
 
     messages: list[Message]
@@ -74,3 +78,5 @@ class Job:
     attempts: tuple[Attempt, ...] = ()
     waiting: Reply | None = None
     provider: str = ""
+    has_run: bool = False
+    has_picked: bool = False

@@ -161,9 +161,9 @@ def shown_result(value: Any, most: int) -> Content:
     if isinstance(value, str):
         return clipped_result(value, most)
     if isinstance(value, (TextPart, MediaPart)):
-        return (value,)
+        value = [value]
     if isinstance(value, (list, tuple)) and value and all(isinstance(v, (TextPart, MediaPart)) for v in value):
-        return tuple(value)
+        return tuple([TextPart(clipped_result(v.text, most)) if isinstance(v, TextPart) else v for v in value])
     try:
         text = json.dumps(value, ensure_ascii=False, default=_plain)
     except (TypeError, ValueError):  # keys that are no str, or an object that holds itself

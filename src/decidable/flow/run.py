@@ -195,16 +195,19 @@ class Run:
 
     def _resolve(self, effect: RunOption) -> Any:
         if self.recorder is None or not _is_recorded(effect):
-            return running.resolved(effect)
+            return running.resolved(effect, self._now(effect))
         with self._recorded(self.recorder, "function", effect.option.name, effect.arguments) as keep:
-            return keep(running.resolved(effect))
+            return keep(running.resolved(effect, self._now(effect)))
+
+    def _now(self, effect: RunOption) -> float:
+        """The clock, where an option has a time limit."""
+        return 0.0 if effect.timeout_s is None and effect.deadline is None else self.host.clock()
 
     async def _resolve_async(self, effect: RunOption) -> Any:
-        left = None if effect.deadline is None else effect.deadline - self.host.clock()
         if self.recorder is None or not _is_recorded(effect):
-            return await running.resolved_async(effect, left)
+            return await running.resolved_async(effect, self._now(effect))
         with self._recorded(self.recorder, "function", effect.option.name, effect.arguments) as keep:
-            return keep(await running.resolved_async(effect, left))
+            return keep(await running.resolved_async(effect, self._now(effect)))
 
     @contextmanager
     def _recorded(self, recorder: Recorder, kind: str, name: str, value: Any) -> Iterator[Callable[[Any], Any]]:

@@ -3,85 +3,136 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from decidable.ambient import current_scope, scope_variable
 from decidable.errors import HostFunctionError
 from decidable.flow.effects import RunOption
 from decidable.options import FunctionOption
 
+if TYPE_CHECKING:
+    from threading import Thread
+
 __all__ = ["called", "called_async", "resolved", "resolved_async"]
 
 
-def resolved(effect: RunOption) -> Any:
+def resolved(effect: RunOption, now: float) -> Any:
     """The result of an option, in this thread; with a time limit, in one that is waited for no longer than that."""
-    if effect.timeout_s is not None:
-        return _in_time(effect, effect.timeout_s)
-    return _tool_result(effect) if effect.as_tool else effect.option.resolve(effect.arguments)
-
-
-def _tool_result(effect: RunOption) -> Any:
-    result = _without_stop(effect)
-    if inspect.iscoroutine(result):  # of a lambda around an async function; nobody would await it
-        result.close()
-        raise HostFunctionError(f"tool {effect.option.name!r} gave a coroutine; use the async twin of the call")
-    return result
-
-
-def _in_time(effect: RunOption, seconds: float) -> Any:
-    from contextvars import copy_context  # only functions with a time limit need them
-    from threading import Thread
-
+    if effect.timeout_s is None:
+        return _result(effect) if effect.as_tool else effect.option.resolve(effect.arguments)
     outcome: list[tuple[Any, BaseException | None]] = []
-
-    def run() -> None:
-        try:
-            outcome.append(((_tool_result if effect.as_tool else _without_stop)(effect), None))
-        except BaseException as error:  # raised where it is waited for
-            outcome.append((None, error))
-
-    thread = Thread(target=copy_context().run, args=(run,), name=f"decidable-{effect.option.name}", daemon=True)
-    thread.start()
+    seconds = _limit(effect, now)
+    thread = _thread(effect, now + seconds, lambda result, error: outcome.append((result, error)))
     thread.join(seconds)
     if not outcome:
         raise TimeoutError(_late(effect, seconds))
     result, error = outcome[0]
     if error is not None:
         raise error
+    if inspect.iscoroutine(result):
+        raise _unawaited(effect, result)
     return result
 
 
-async def resolved_async(effect: RunOption, left: float | None) -> Any:
-    """The result of an option: an async function awaited, a sync one run in a worker thread.
-
-    Args:
-        effect: What is run.
-        left: Seconds until its deadline, or None.
-    """
+async def resolved_async(effect: RunOption, now: float) -> Any:
+    """The result of an option: an async function awaited, a sync one run in a worker thread."""
     option = effect.option
     if not isinstance(option, FunctionOption):
         return option.resolve(effect.arguments)
-    limits = [seconds for seconds in (effect.timeout_s, left) if seconds is not None]
-    if not limits:
-        return await _awaited(option, effect)
+    if effect.timeout_s is None and effect.deadline is None:
+        return await _awaited(option, effect, now)
     import asyncio
 
+    seconds = _limit(effect, now)
     try:
-        async with asyncio.timeout(min(limits)) as limit:
-            return await _awaited(option, effect)
+        async with asyncio.timeout(seconds) as limit:
+            return await _awaited(option, effect, now + seconds)
     except TimeoutError as error:
         if not limit.expired():
             raise
-        raise TimeoutError(_late(effect, min(limits))) from error
+        raise TimeoutError(_late(effect, seconds)) from error
 
 
-async def _awaited(option: FunctionOption[Any], effect: RunOption) -> Any:
+async def _awaited(option: FunctionOption[Any], effect: RunOption, until: float) -> Any:
     if option.signature.is_async:
         return await option.resolve(effect.arguments)
     import asyncio
 
-    result = await asyncio.to_thread(_without_stop, effect)
+    if effect.timeout_s is None:
+        result = await asyncio.to_thread(_without_stop, effect)
+    else:  # a thread of the pool would be missing there, and be waited for at the end of the program
+        result = await _in_own_thread(effect, until)
     return await result if inspect.iscoroutine(result) else result  # of a lambda around an async function
+
+
+async def _in_own_thread(effect: RunOption, until: float) -> Any:
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def deliver(result: Any, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
+
+    def ended(result: Any, error: BaseException | None) -> None:
+        with suppress(RuntimeError):  # the loop is closed, so nobody waits any more
+            loop.call_soon_threadsafe(deliver, result, error)
+
+    _thread(effect, until, ended)
+    return await future
+
+
+def _thread(effect: RunOption, until: float, ended: Callable[[Any, BaseException | None], object]) -> Thread:
+    """Run an option in a thread that nobody has to wait for; what it asks of models ends at the instant `until`."""
+    from contextvars import copy_context  # only functions with a time limit need them
+    from threading import Thread
+
+    def run() -> None:
+        scope = current_scope()
+        scope_variable.set(replace(scope, deadline=until if scope.deadline is None else min(until, scope.deadline)))
+        try:
+            result = _without_stop(effect)
+        except BaseException as error:  # raised where it is waited for
+            ended(None, error)
+        else:
+            ended(result, None)
+
+    thread = Thread(target=copy_context().run, args=(run,), name=f"decidable-{effect.option.name}", daemon=True)
+    thread.start()
+    return thread
+
+
+def _limit(effect: RunOption, now: float) -> float:
+    """Seconds that it may take.
+
+    Raises:
+        TimeoutError: There are none left.
+    """
+    left = [] if effect.deadline is None else [effect.deadline - now]
+    seconds = min([*left, effect.timeout_s] if effect.timeout_s is not None else left)
+    if seconds <= 0:
+        raise TimeoutError(f"{effect.option.name!r} was not begun: the time given was over before")
+    return seconds
+
+
+def _result(effect: RunOption) -> Any:
+    result = _without_stop(effect)
+    if inspect.iscoroutine(result):
+        raise _unawaited(effect, result)
+    return result
+
+
+def _unawaited(effect: RunOption, coroutine: Coroutine[Any, Any, Any]) -> HostFunctionError:
+    coroutine.close()  # of a lambda around an async function; nobody would await it
+    return HostFunctionError(f"{effect.option.name!r} gave a coroutine; use the async twin of the call")
 
 
 def _without_stop(effect: RunOption) -> Any:

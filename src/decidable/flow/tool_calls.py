@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from decidable.approval import ApprovalRequest
@@ -12,7 +12,7 @@ from decidable.binding import Choice, bind, own, with_injected
 from decidable.content import Content
 from decidable.errors import ApprovalRequired, ModelRetry, RepeatedCallError
 from decidable.flow.desk import Desk
-from decidable.flow.effects import Announce, Flow, RunAll, RunOption, Save, in_node
+from decidable.flow.effects import Announce, Flow, Now, RunAll, RunOption, Save, in_node
 from decidable.flow.job import Job, Repeats, Round
 from decidable.flow.prompts import (
     INTERRUPTED,
@@ -85,8 +85,11 @@ class Tooling:
             yield Save(self.checkpoint, self.snapshot, self.lock)
 
 
-def answered(job: Job, tooling: Tooling) -> Flow[None]:
+def answered(job: Job, tooling: Tooling) -> Flow[bool]:
     """Answer every call of the open round, and add the round to the conversation.
+
+    Returns:
+        Whether that is done; False if the time was over before each call had begun.
 
     Raises:
         ApprovalRequired: Some call waits for a person; the others have been run.
@@ -94,40 +97,53 @@ def answered(job: Job, tooling: Tooling) -> Flow[None]:
     """
     current = job.round
     if current is None:
-        return
-    ready: list[tuple[int, Choice]] = []
-    pending: list[ApprovalRequest] = []
-    for number, call in enumerate(current.reply.tool_calls):
-        if current.results[number] is not None:
-            continue
-        found = _planned(job, tooling, current, number)
-        if not isinstance(found, str):
-            word = yield from _word(tooling, call, found)
-            if isinstance(word, ApprovalRequest):
-                pending.append(word)
-                continue
-            found = found if word is None else word
-        if isinstance(found, str):
-            current.results[number] = ToolResult(call.id, call.name, found, is_error=True)
-        else:
-            ready.append((number, found))
-    yield from _all_run(tooling, current, ready)
+        return True
+    ready, pending = yield from _ready(job, tooling, current)
+    pending += yield from _all_run(job, tooling, current, ready)
     if pending:
         yield from tooling.save()
         raise ApprovalRequired(pending)
+    if None in current.results:
+        return False
     _close(job, tooling, current)
     tooling.desk = tooling.desk.unanswered()
     if tooling.is_watched:
         for result in job.messages[-1].tool_results:
             yield Announce(result)
     yield from tooling.save()
+    return True
 
 
-def _word(tooling: Tooling, call: ToolCall, choice: Choice) -> Flow[str | ApprovalRequest | None]:
+def _ready(job: Job, tooling: Tooling, current: Round) -> Flow[tuple[list[tuple[int, Choice]], list[ApprovalRequest]]]:
+    """The calls that may run, and those that wait for a person; what neither may nor waits is answered."""
+    ready: list[tuple[int, Choice]] = []
+    pending: list[ApprovalRequest] = []
+    for number, call in enumerate(current.reply.tool_calls):
+        if current.results[number] is not None:
+            continue
+        found = _planned(job, tooling, current, number)
+        word = found if isinstance(found, str) else (yield from _word(tooling, current, number, found))
+        if isinstance(word, str):
+            current.results[number] = ToolResult(call.id, call.name, word, is_error=True)
+        elif word is not None:
+            pending.append(word)
+        elif not isinstance(found, str):
+            ready.append((number, found))
+    return ready, pending
+
+
+def _word(tooling: Tooling, current: Round, number: int, choice: Choice) -> Flow[str | ApprovalRequest | None]:
+    call, desk = current.reply.tool_calls[number], tooling.desk
+    if current.within[number] and call.id not in desk.approvals:
+        return _request(call, choice, within=True)
     try:
-        return (yield from tooling.desk.word(call.id, choice))
+        return (yield from desk.word(call.id, choice))
     except ModelRetry as retry:  # of the function that tells whether a person is needed
         return _why(retry)
+
+
+def _request(call: ToolCall, choice: Choice, *, within: bool) -> ApprovalRequest:
+    return ApprovalRequest(call.id, choice.option.name, choice.arguments, choice.option.description, within)
 
 
 def _planned(job: Job, tooling: Tooling, current: Round, number: int) -> Choice | str:
@@ -137,7 +153,7 @@ def _planned(job: Job, tooling: Tooling, current: Round, number: int) -> Choice 
         return TOO_LONG
     if tooling.choice == "none":
         return NOT_NOW
-    if current.started[number] and call.id not in tooling.desk.approvals:
+    if current.started[number] and not current.within[number] and tooling.desk.approvals.get(call.id) is not True:
         return INTERRUPTED
     pick = pick_of(call, tooling.names, tooling.repair)
     choice = bind(pick, tooling.menu, tooling.repair)
@@ -157,43 +173,53 @@ def _planned(job: Job, tooling: Tooling, current: Round, number: int) -> Choice 
                 )
             before.told = job.iterations
             return repeated(call.name, before.times)
-    return choice
+    return _with_open(call, choice)
 
 
-def _all_run(tooling: Tooling, current: Round, ready: list[tuple[int, Choice]]) -> Flow[None]:
-    if len(ready) < 2 or tooling.parallel is False:
-        for number, choice in ready:
-            yield from _run(tooling, current, number, choice)
-        return
-    flows = [_run(tooling, current, number, choice) for number, choice in ready]
-    outcomes: list[tuple[Any, Exception | None]] = yield RunAll(flows, AT_ONCE, in_threads=True)
-    for _, error in outcomes:
-        if error is not None:  # not of the tool itself, which would be its result
-            raise error
+def _all_run(
+    job: Job, tooling: Tooling, current: Round, ready: list[tuple[int, Choice]]
+) -> Flow[list[ApprovalRequest]]:
+    """Run calls; what comes back are those within which a person is needed."""
+    flows = [_run(job, tooling, current, number, choice) for number, choice in ready]
+    if len(flows) < 2 or tooling.parallel is False:
+        waiting = []
+        for flow in flows:
+            waiting.append((yield from flow))  # noqa: PERF401 - a comprehension cannot yield
+    else:
+        outcomes: list[tuple[Any, Exception | None]] = yield RunAll(flows, AT_ONCE, in_threads=True)
+        for _, error in outcomes:
+            if error is not None:  # not of the tool itself, which would be its result
+                raise error
+        waiting = [request for request, _ in outcomes]
+    return [request for request in waiting if request is not None]
 
 
-def _run(tooling: Tooling, current: Round, number: int, choice: Choice) -> Flow[None]:
+def _run(job: Job, tooling: Tooling, current: Round, number: int, choice: Choice) -> Flow[ApprovalRequest | None]:
     """Run one call; its result stands in the round before anything else can happen."""
     call, option = current.reply.tool_calls[number], cast("FunctionOption[Any]", choice.option)
     rules = option.rules or _NO_RULES
-    current.started[number] = True
+    if tooling.deadline is not None and (yield Now()) >= tooling.deadline:
+        return None  # what has no result and has not begun is made when the run goes on
+    current.started[number], current.within[number] = True, False
+    job.has_run = True
     yield from tooling.save()
-    arguments = _arguments(call, choice, rules)
-    given = with_injected(option, tooling.injected, own(arguments))
+    given = with_injected(option, tooling.injected, own(choice.arguments))
     running = _ran(RunOption(option, given, rules.timeout_s, tooling.deadline, as_tool=True))
     if tooling.is_traced:
-        running = in_node(running, "tool_call", option.name, arguments)
+        running = in_node(running, "tool_call", option.name, choice.arguments)
     content: Content
     try:
         content, is_error = shown_result((yield from running), rules.max_chars), False
-    except ApprovalRequired:  # of a call that the tool makes itself: a person is needed there
-        raise
+    except ApprovalRequired:  # of a call that the tool makes itself, whose run is lost with the tool's own
+        current.within[number] = True
+        return _request(call, choice, within=True)
     except ModelRetry as retry:
         content, is_error = _why(retry), True
     except Exception as error:
         content, is_error = raised(error), True
     current.results[number] = ToolResult(call.id, call.name, content, is_error)
     yield from tooling.save()
+    return None
 
 
 def _why(retry: ModelRetry) -> str:
@@ -207,13 +233,15 @@ def _ran(effect: RunOption) -> Flow[Any]:
     return (yield effect)
 
 
-def _arguments(call: ToolCall, choice: Choice, rules: Rules) -> Mapping[str, Any]:
-    """What a tool is given; one whose schema is open gets what the schema does not name, too."""
-    if rules.parameters is None or isinstance(call.arguments, str):
-        return choice.arguments
+def _with_open(call: ToolCall, choice: Choice) -> Choice:
+    """`choice`, with what the schema does not name where it is open: all that the tool will be given."""
+    rules = cast("FunctionOption[Any]", choice.option).rules
+    if rules is None or rules.parameters is None or isinstance(call.arguments, str):
+        return choice
     schema = rules.parameters
-    is_open = bool(schema.get("additionalProperties", not schema.get("properties")))
-    return {**call.arguments, **choice.arguments} if is_open else choice.arguments
+    if not schema.get("additionalProperties", not schema.get("properties")):
+        return choice
+    return replace(choice, arguments={**call.arguments, **choice.arguments})
 
 
 def _close(job: Job, tooling: Tooling, current: Round) -> None:
@@ -224,14 +252,18 @@ def _close(job: Job, tooling: Tooling, current: Round) -> None:
     job.messages.append(Message("user", "", (), results))
     for call, result in zip(reply.tool_calls, results, strict=True):
         job.runs.append(ToolRun(call.id, call.name, call.arguments, result.content, result.is_error))
-        if tooling.max_repeats is not None:
-            _count(job, call, result)
+    if tooling.max_repeats is not None:
+        keys = [_fingerprint(call) for call in reply.tool_calls]
+        if not all(key in job.repeats for key in keys):  # something new was tried, so others may come out differently
+            for seen in job.repeats.values():
+                seen.times = seen.told = 0
+        for key, result in zip(keys, results, strict=True):
+            _count(job, key, result)
     job.round = None
 
 
-def _count(job: Job, call: ToolCall, result: ToolResult) -> None:
-    key, outcome = _fingerprint(call), _digest(result.content)
-    before = job.repeats.get(key)
+def _count(job: Job, key: str, result: ToolResult) -> None:
+    before, outcome = job.repeats.get(key), _digest(result.content)
     if before is None or (before.outcome != outcome and not before.told):
         job.repeats[key] = Repeats(1, outcome)
     elif not before.told:

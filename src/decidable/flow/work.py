@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any, TypeVar, cast
 
 from decidable.attempt import Attempt
 from decidable.binding import Choice
 from decidable.errors import DecisionError, MaxIterationsError, RunStopped
-from decidable.flow.ask import Call, ask
+from decidable.flow.ask import Call, ask, out_of_time
 from decidable.flow.askers import Asker
 from decidable.flow.decide import Picked, until_valid
 from decidable.flow.effects import Announce, Flow
@@ -21,6 +23,7 @@ from decidable.tools import ToolSpec
 
 __all__ = ["AfterWork", "kept", "pick_after_work", "value_after_work", "work"]
 
+_MADE_UP = re.compile(r"call_\d+")
 R = TypeVar("R")
 V = TypeVar("V")
 
@@ -48,8 +51,9 @@ def work(call: Call, job: Job, tooling: Tooling, base: ChatRequest) -> Flow[Repl
                     f"the model still wants tools after {job.iterations} replies (max_iterations="
                     f"{tooling.max_iterations}); the last calls were not run"
                 )
-            yield from answered(job, tooling)
-        choice = tooling.choice if job.iterations == 0 or tooling.choice == "none" else "auto"
+            if not (yield from answered(job, tooling)):
+                raise (yield from out_of_time(call, "before each tool that was called had begun"))
+        choice = "auto" if job.has_run and tooling.choice != "none" else tooling.choice
         request = ChatRequest(
             tuple(job.messages),
             base.system,
@@ -61,7 +65,7 @@ def work(call: Call, job: Job, tooling: Tooling, base: ChatRequest) -> Flow[Repl
             tooling.parallel,
             base.sampling,
         )
-        reply: Reply = yield from ask(call, request)
+        reply = _with_own_ids(job, (yield from ask(call, request)))
         job.iterations += 1
         job.said = reply.text or job.said
         if not reply.tool_calls or reply.stop in ("refusal", "content_filter"):
@@ -73,6 +77,19 @@ def work(call: Call, job: Job, tooling: Tooling, base: ChatRequest) -> Flow[Repl
                 yield Announce(wanted)
         yield from tooling.save()
     return job.final
+
+
+def _with_own_ids(job: Job, reply: Reply) -> Reply:
+    """`reply`, its calls told from earlier ones: an id that was made up may stand in another reply already."""
+    if not any(_MADE_UP.fullmatch(made.id) for made in reply.tool_calls):
+        return reply
+    taken = {made.id for message in job.messages for made in message.tool_calls}
+    if taken.isdisjoint([made.id for made in reply.tool_calls]):
+        return reply
+    taken.update(made.id for made in reply.tool_calls)
+    free = (made for n in count(len(taken)) if (made := f"call_{n}") not in taken)
+    calls = [replace(made, id=next(free)) if _MADE_UP.fullmatch(made.id) else made for made in reply.tool_calls]
+    return replace(reply, tool_calls=tuple(calls))
 
 
 class AfterWork:
@@ -100,8 +117,11 @@ class AfterWork:
         opening: tuple[Message, ...] = ()
         if self.wish is not None:
             said = self.job.final.text if self.job.final is not None else ""
-            opening = (Message("assistant", shown_reply(said)), Message("user", self.wish))
-        messages = (*self.job.messages, *opening, *own.messages[1:])
+            opening = (Message("assistant", said or shown_reply("")), Message("user", self.wish))
+        tried = own.messages[1:]
+        if tried and attempts and attempts[-1].reply is self.job.final:  # what was found, and not only a bad answer
+            tried = (replace(tried[0], content=attempts[-1].reply.text or shown_reply("")), *tried[1:])
+        messages = (*self.job.messages, *opening, *tried)
         if own.tools:
             return replace(own, messages=messages)
         return replace(own, messages=messages, tools=self.tools, tool_choice="none" if self.tools else "auto")
