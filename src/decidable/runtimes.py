@@ -125,12 +125,13 @@ class Runtime(Turns):
                 run at the same time, unless it is False.
             max_iterations: Most replies while it works, from 1 to 50; tools that the last of them calls are not run.
                 Default 20.
-            max_repeats: How often the same call may give the same result. The next one is not run, and the model is
-                told; after that it is an error. None for as often as it likes. Default 5.
+            max_repeats: How often the same call may give the same result while nothing new is tried. The next one is
+                not run, and the model is told; after that it is an error. None for as often as it likes. Default 5.
             approver: Asked before a call runs that requires approval, of a tool or an option: a function, sync or
-                async, of a `decidable.ApprovalRequest`, that returns True, False or ``Denied("why")``.
-            checkpoint: Given a snapshot, as JSON, before each tool runs and after each result, for `resume`; a
-                function, sync or async. Nothing goes on before it returns.
+                async, of a `decidable.ApprovalRequest`, that returns True, False or ``Denied("why")``. Asked for the
+                calls that tools and options make themselves, too. The time it takes counts, and is not cut short.
+            checkpoint: Given a snapshot, as JSON, before each tool runs and after each result, and before a function
+                that was picked runs, for `resume`; a function, sync or async. Nothing goes on before it returns.
             budget: What the call may spend, nested calls included: a `decidable.Budget`; default the runtime's.
             max_retries: How often the model is asked again for a reply that can be used; 0 disables. Default 1.
             repair: How far a reply may be mended; default the runtime's.
@@ -311,13 +312,15 @@ class Runtime(Turns):
         Args:
             stopped: The error that stopped it (`ApprovalRequired`, `MaxIterationsError`, ...); or its ``.snapshot``, or
                 one that ``checkpoint=`` was given, as JSON values or text.
-            approvals: What a person says of the calls that wait, by id: True, False or ``Denied("why")``. A call that
-                had begun when the program ended is only made again if it stands here with True; else the model is
-                told that its outcome is unknown.
+            approvals: What a person says of the calls that wait, by id, ``"pick"`` for an option: True, False or
+                ``Denied("why")``. A call that had begun when the program ended is only made again if it stands here
+                with True; else the model is told that its outcome is unknown, and a pick that had begun is an
+                `ApprovalRequired`.
             settings: ``tools``, ``toolset``, ``tools_allow``, ``tools_deny``, ``choices``, ``response_format``,
                 ``context`` and ``approver`` as they were: given again with a snapshot, taken from an error where they
                 are left out. ``max_iterations``, ``max_repeats``, ``budget``, ``timeout_s``, ``on_retry``,
-                ``checkpoint`` as for `exec`. Iterations count from the beginning of the run; time and budget from here.
+                ``checkpoint`` as for `exec`. Iterations count from the beginning of the run; time and budget from here. Resumed
+                twice from the same place, it does twice what comes after.
 
         Returns:
             What the stopped call would have returned.
