@@ -319,8 +319,8 @@ class Runtime(Turns):
             settings: ``tools``, ``toolset``, ``tools_allow``, ``tools_deny``, ``choices``, ``response_format``,
                 ``context`` and ``approver`` as they were: given again with a snapshot, taken from an error where they
                 are left out. ``max_iterations``, ``max_repeats``, ``budget``, ``timeout_s``, ``on_retry``,
-                ``checkpoint`` as for `exec`. Iterations count from the beginning of the run; time and budget from here. Resumed
-                twice from the same place, it does twice what comes after.
+                ``checkpoint`` as for `exec`. Iterations count from the beginning of the run; time and budget from here.
+                A run that is resumed twice from one place does twice what comes after it.
 
         Returns:
             What the stopped call would have returned.

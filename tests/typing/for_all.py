@@ -15,6 +15,7 @@ from decidable import (
     FunctionOption,
     RunStopped,
     Runtime,
+    Verdict,
     agent,
     async_agent,
     decision,
@@ -35,7 +36,16 @@ assert_type(agent("?", [one], choices=[two]), Any)
 assert_type(careful.spec, dict[str, Any])
 
 
-def person(request: ApprovalRequest) -> bool | Denied:
+def large(arguments: dict[str, Any]) -> bool:
+    return bool(arguments["a"] > 3)
+
+
+assert_type(tool(two, requires_approval=large), FunctionOption[int])
+assert_type(tool(careful, timeout_s=3), FunctionOption[int])
+guarded: FunctionOption[Any] = tool({"spec": {"name": "x"}, "execute": one}, requires_approval=True)
+
+
+def person(request: ApprovalRequest) -> Verdict:
     return Denied("no") if request.arguments else True
 
 
@@ -43,7 +53,7 @@ def gone_on(rt: Runtime) -> Any:
     try:
         rt.exec("?", tools=[careful], approver=person, checkpoint=print)
     except ApprovalRequired as stopped:
-        verdicts: dict[str, bool | Denied] = {request.id: person(request) for request in stopped.pending}
+        verdicts: dict[str, Verdict] = {request.id: person(request) for request in stopped.pending}
         return rt.resume(stopped, verdicts, max_iterations=30)
     except RunStopped as stopped:
         return rt.resume(stopped.snapshot or {}, tools=[careful])
