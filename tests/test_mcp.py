@@ -175,6 +175,30 @@ def test_a_call_waits_for_a_persons_word_and_goes_on_in_a_later_session(tmp_path
     assert result_of(model).content == "3"
 
 
+def test_an_approved_call_is_not_used_up_after_the_block() -> None:
+    model = scripted(call_tool("add", a=1, b=2), "3")
+    with mcp_tools(SHOP, requires_approval=True) as tools, pytest.raises(ApprovalRequired) as stopped:
+        model.exec("?", tools=tools)
+    verdicts = {stopped.value.pending[0].id: True}
+    with pytest.raises(UsageError, match="inside the with block"):
+        model.resume(stopped.value, verdicts)
+    with pytest.raises(UsageError, match="inside the with block"):
+        scripted(toolsets={"shop": tools}).exec("?", toolset="shop")
+    with mcp_tools(SHOP, requires_approval=True) as tools:
+        assert model.resume(stopped.value, verdicts, tools=tools) == "3"
+
+
+def test_a_person_sees_every_argument_of_a_tool_with_an_open_schema() -> None:
+    async def listed(_: Any, params: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[Tool(name="shell", input_schema={"type": "object"})])
+
+    seen: list[Any] = []
+    with mcp_tools(Server("open", on_list_tools=listed), requires_approval=True) as tools:
+        model = scripted(call_tool("shell", cmd="rm -rf /"), "no")
+        model.exec("?", tools=tools, approver=lambda request: bool(seen.append(dict(request.arguments))))
+    assert seen == [{"cmd": "rm -rf /"}]
+
+
 def test_a_tool_can_be_an_option_of_a_decision() -> None:
     with mcp_tools(SHOP) as tools:
         add = named(tools)["add"]
