@@ -75,7 +75,7 @@ class Runtime(Turns):
     @overload
     def exec(self, content: ContentInput, *, choices: Any, **settings: Unpack[ExecSettings]) -> Any: ...
     @overload
-    def exec(self, content: ContentInput, **settings: Unpack[ExecSettings]) -> str: ...
+    def exec(self, content: ContentInput, *, response_format: None = None, **settings: Unpack[ExecSettings]) -> str: ...
     def exec(
         self,
         content: ContentInput,
@@ -197,7 +197,9 @@ class Runtime(Turns):
     @overload
     async def async_exec(self, content: ContentInput, *, choices: Any, **settings: Unpack[ExecSettings]) -> Any: ...
     @overload
-    async def async_exec(self, content: ContentInput, **settings: Unpack[ExecSettings]) -> str: ...
+    async def async_exec(
+        self, content: ContentInput, *, response_format: None = None, **settings: Unpack[ExecSettings]
+    ) -> str: ...
     async def async_exec(
         self,
         content: ContentInput,
@@ -226,7 +228,9 @@ class Runtime(Turns):
         self, content: ContentInput, *, choices: Any, **settings: Unpack[ExecSettings]
     ) -> Stream[Decision[Any]]: ...
     @overload
-    def stream(self, content: ContentInput, **settings: Unpack[ExecSettings]) -> Stream[str]: ...
+    def stream(
+        self, content: ContentInput, *, response_format: None = None, **settings: Unpack[ExecSettings]
+    ) -> Stream[str]: ...
     def stream(
         self,
         content: ContentInput,
@@ -281,7 +285,9 @@ class Runtime(Turns):
         self, content: ContentInput, *, choices: Any, **settings: Unpack[ExecSettings]
     ) -> AsyncStream[Decision[Any]]: ...
     @overload
-    def async_stream(self, content: ContentInput, **settings: Unpack[ExecSettings]) -> AsyncStream[str]: ...
+    def async_stream(
+        self, content: ContentInput, *, response_format: None = None, **settings: Unpack[ExecSettings]
+    ) -> AsyncStream[str]: ...
     def async_stream(
         self,
         content: ContentInput,
