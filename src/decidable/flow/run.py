@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -44,6 +43,12 @@ async def _sleep_async(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
+def _chance() -> float:
+    from random import random  # only a retry needs it
+
+    return random()  # noqa: S311 - jitter, no secret
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Host:
     """Where a driver gets time and chance from; tests give their own."""
@@ -51,7 +56,7 @@ class Host:
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     sleep_async: Callable[[float], Awaitable[None]] = _sleep_async
-    random: Callable[[], float] = random.random
+    random: Callable[[], float] = _chance
 
 
 HOST = Host()

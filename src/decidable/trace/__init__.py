@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import Any, Literal, TypeAlias
 
 from decidable.ambient import current_scope, use_scope
@@ -57,6 +56,8 @@ class Trace:
     """The nodes of everything that ran within ``with trace() as t:``; ``print(t)`` shows them as a tree."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter, wall: Callable[[], float] = time.time) -> None:
+        from threading import Lock  # most programs keep no trace
+
         self.nodes: list[Node] = []
         self._clock = clock
         self._wall = wall
