@@ -271,12 +271,18 @@ def test_strict_tools_are_lowered_where_the_endpoint_keeps_to_them() -> None:
         ("required", "mistral", "any"),
         ("none", "mistral", "none"),
         (NamedTool("get_weather"), "mistral", {"type": "function", "function": {"name": "get_weather"}}),
-        ("required", "ollama", None),
+        ("auto", "ollama", None),
     ],
 )
 def test_tool_choice(choice: Any, endpoint: str, expected: Any) -> None:
     assert sent(replace(HELLO, tools=(CITY,), tool_choice=choice), endpoint).get("tool_choice") == expected
     assert "tool_choice" not in sent(replace(HELLO, tool_choice=choice), endpoint)
+
+
+def test_a_tool_choice_that_cannot_be_said_is_refused() -> None:
+    for choice in ("required", NamedTool("get_weather")):
+        with pytest.raises(UnaskableError, match="ollama cannot be made to call a tool; leave tool_choice= out"):
+            sent(replace(HELLO, tools=(CITY,), tool_choice=choice), "ollama")
 
 
 @pytest.mark.parametrize("parallel", [True, False])

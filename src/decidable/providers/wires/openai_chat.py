@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from decidable.content import Content, MediaPart, TextPart
+from decidable.errors import UnaskableError
 from decidable.messages import ChatRequest, Message, Reply, StopReason, Usage
 from decidable.providers.wires.base import BaseCodec
 from decidable.providers.wires.codec import HttpCall
@@ -142,6 +143,8 @@ class OpenAIChat(BaseCodec):
 
     def _tool_choice(self, request: ChatRequest) -> Any:
         choice = request.tool_choice
+        if choice not in ("auto", "none") and "tool_choice" in self.endpoint.omit:
+            raise UnaskableError(f"{self.name} cannot be made to call a tool; leave tool_choice= out")
         if isinstance(choice, NamedTool):
             return {"type": "function", "function": {"name": choice.name}}
         return self.endpoint.required if choice == "required" else choice
