@@ -379,6 +379,19 @@ def test_an_option_that_had_begun_is_carried_out_again_only_when_a_person_says_s
     assert paid == [9, 9]
 
 
+def test_the_last_checkpoint_holds_a_pick_that_waits(both):
+    kept: list[str] = []
+    given = {
+        "tools": [tool(lambda: "seen", name="look")],
+        "choices": [tool(lambda: "paid", name="pay", requires_approval=True)],
+    }
+    with pytest.raises(ApprovalRequired):
+        both.exec(
+            scripted(call_tool("look"), pick("pay")), "?", **given, checkpoint=lambda s: kept.append(json.dumps(s))
+        )
+    assert resume(both, scripted(), kept[-1], {"pick": True}, **given) == "paid"
+
+
 def test_an_option_that_stopped_in_the_middle_is_not_carried_out_again_unasked(both):
     paid: list[int] = []
 

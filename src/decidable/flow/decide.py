@@ -183,11 +183,11 @@ def _begun(found: Picked, job: Job, desk: Desk | None, save: Callable[[], Flow[N
         job.waiting, job.has_picked = None, False
         return word
     job.attempts, job.waiting, job.provider = found.attempts, found.reply, found.calls[-1].provider.name
-    if word is not None:
-        raise ApprovalRequired([word])
-    job.has_picked = True
+    job.has_picked = job.has_picked or word is None
     if save is not None:
         yield from save()
+    if word is not None:
+        raise ApprovalRequired([word])
     return None
 
 
