@@ -87,6 +87,22 @@ def test_of_an_open_schema_a_person_sees_every_argument(both, schema):
     assert (seen, asked, ran) == ([given], [given], [])
 
 
+def test_execute_passes_on_what_an_open_schema_does_not_name():
+    ran: list = []
+    assert tool(foreign(ran)).execute(cmd="ls") == "ran"
+    tool(foreign(ran, properties={"cwd": {"type": "string"}})).execute(cwd="/", more=1)
+    assert ran == [{"cmd": "ls"}, {"cwd": "/"}]
+
+
+def test_a_predicate_that_takes_one_argument_for_all_is_refused():
+    def find(title: str) -> str:
+        return title
+
+    with pytest.raises(OptionTypeError, match=r"of 'find' is given all arguments as one dict.*arguments\['title'\]"):
+        tool(find, requires_approval=lambda title: title == "x")
+    assert tool(find, requires_approval=lambda arguments: arguments["title"] == "x").name == "find"
+
+
 def test_a_function_that_is_guarded_in_one_place_is_not_unguarded_in_another(both):
     def pay(n: int) -> str:
         return "paid"

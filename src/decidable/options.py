@@ -174,7 +174,14 @@ class FunctionOption(Option[T_co]):
             checked = validate_fields(self.fields, arguments, lossless=False, notes=[])
         except Invalid as error:
             raise ModelRetry(f"{error.kind.value}: {self.name}: {error}") from None
-        return self.resolve({**checked, **passed})
+        return self.resolve({**self.with_open(arguments, checked), **passed})
+
+    def with_open(self, given: Mapping[str, Any], checked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """`checked`, with what else was given where the function's own schema is open."""
+        schema = self.rules.parameters if self.rules is not None else None
+        if schema is None or not schema.get("additionalProperties", not schema.get("properties")):
+            return checked
+        return {**given, **checked}
 
 
 Options: TypeAlias = "Mapping[str, Any] | Iterable[Any] | type[Any]"

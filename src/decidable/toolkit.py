@@ -104,11 +104,26 @@ def tool(
         "max_chars": max_chars,
     }
     if isinstance(function, (Option, Mapping)) or _is_foreign(function):
-        return _with_rules(function, name, description, hidden, given)
-    made = FunctionOption(function, description, name, hidden, rules=Rules(**given))
+        made = _with_rules(function, name, description, hidden, given)
+    else:
+        made = FunctionOption(function, description, name, hidden, rules=Rules(**given))
     if made.name == "<lambda>":
         raise OptionError("a lambda has no name to offer as a tool: pass name=")
+    if callable(requires_approval):
+        _refuse_misread(requires_approval, made)
     return made
+
+
+def _refuse_misread(predicate: Callable[..., bool], made: FunctionOption[Any]) -> None:
+    """Refuse a predicate that takes one argument for itself: it would be given all, and mostly say no."""
+    code = getattr(predicate, "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if code is not None else ()
+    for field in made.fields:
+        if field.name in names:
+            raise OptionTypeError(
+                f"requires_approval= of {made.name!r} is given all arguments as one dict, but its parameter is named "
+                f"{field.name!r}; write lambda arguments: arguments[{field.name!r}] ..."
+            )
 
 
 def _with_rules(
@@ -118,7 +133,7 @@ def _with_rules(
     made = _tool(function, "tool()")
     if hidden:
         raise OptionTypeError(f"hidden= is for plain functions; {made.name!r} has its parameters already")
-    before = made.rules or Rules()
+    before = made.rules or _NONE
     rules = replace(before, **{rule: value for rule, value in given.items() if value != getattr(_NONE, rule)})
     described = made.description if description is None else description
     return replace(made, name=name or made.name, description=described, rules=rules)

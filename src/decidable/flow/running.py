@@ -32,7 +32,7 @@ def resolved(effect: RunOption, now: float) -> Any:
     result, error = outcome[0]
     if error is not None:
         raise error
-    if inspect.iscoroutine(result):
+    if effect.as_tool and inspect.iscoroutine(result):
         raise _unawaited(effect, result)
     return result
 

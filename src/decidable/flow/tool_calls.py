@@ -235,13 +235,10 @@ def _ran(effect: RunOption) -> Flow[Any]:
 
 def _with_open(call: ToolCall, choice: Choice) -> Choice:
     """`choice`, with what the schema does not name where it is open: all that the tool will be given."""
-    rules = cast("FunctionOption[Any]", choice.option).rules
-    if rules is None or rules.parameters is None or isinstance(call.arguments, str):
+    if isinstance(call.arguments, str):
         return choice
-    schema = rules.parameters
-    if not schema.get("additionalProperties", not schema.get("properties")):
-        return choice
-    return replace(choice, arguments={**call.arguments, **choice.arguments})
+    whole = cast("FunctionOption[Any]", choice.option).with_open(call.arguments, choice.arguments)
+    return choice if whole is choice.arguments else replace(choice, arguments=whole)
 
 
 def _close(job: Job, tooling: Tooling, current: Round) -> None:
