@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass
 from socket import SHUT_RDWR
 from threading import Lock, Timer
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import httpx
 
@@ -372,16 +372,49 @@ async def _closing_with_loop(client: Any, forget: Callable[[], Any]) -> AsyncGen
         await client.aclose()
 
 
-def mock_clients(answer: Callable[[str, Mapping[str, str], bytes], HttpReply]) -> tuple[Any, Any]:
+Mocked: TypeAlias = "HttpReply | tuple[HttpReply, float]"
+"""What stands in for a server: an answer, or an answer and the seconds it takes to come."""
+
+
+def mock_clients(answer: Callable[[str, str, Mapping[str, str], bytes], Mocked]) -> tuple[Any, Any]:
     """A sync and an async client that ask a function instead of a network.
 
     Args:
-        answer: Called with the request's path and query, its headers by lower-case name, and its body.
+        answer: Called with the request's method, its path and query, its headers by lower-case name, and its body. A
+            `ConnectionRefusedError` that it raises is a connection that could not be made; any other
+            `ConnectionError` is one that broke after the request was sent.
     """
 
-    def handler(request: httpx.Request) -> httpx.Response:
-        reply = answer(request.url.raw_path.decode(), _lowered(request.headers), request.content)
-        return httpx.Response(reply.status, headers=reply.headers, content=reply.body)
+    def asked(request: httpx.Request) -> tuple[httpx.Response, float]:
+        path = request.url.raw_path.decode()
+        try:
+            found = answer(request.method, path, _lowered(request.headers), request.content)
+        except ConnectionRefusedError as error:
+            raise httpx.ConnectError(str(error), request=request) from error
+        except ConnectionError as error:
+            raise httpx.ReadError(str(error), request=request) from error
+        reply, seconds = found if isinstance(found, tuple) else (found, 0.0)
+        return httpx.Response(reply.status, headers=reply.headers, content=reply.body), seconds
 
-    transport = httpx.MockTransport(handler)
-    return httpx.Client(transport=transport), httpx.AsyncClient(transport=transport)
+    def handler(request: httpx.Request) -> httpx.Response:
+        response, seconds = asked(request)
+        if seconds:
+            patience = request.extensions["timeout"]["read"]
+            time.sleep(seconds if patience is None else min(seconds, patience))
+            if patience is not None and patience < seconds:
+                raise httpx.ReadTimeout("no answer yet", request=request)
+        return response
+
+    async def handler_async(request: httpx.Request) -> httpx.Response:
+        response, seconds = asked(request)
+        if seconds:
+            patience = request.extensions["timeout"]["read"]
+            await asyncio.sleep(seconds if patience is None else min(seconds, patience))
+            if patience is not None and patience < seconds:
+                raise httpx.ReadTimeout("no answer yet", request=request)
+        return response
+
+    return (
+        httpx.Client(transport=httpx.MockTransport(handler)),
+        httpx.AsyncClient(transport=httpx.MockTransport(handler_async)),
+    )

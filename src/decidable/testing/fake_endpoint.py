@@ -88,7 +88,7 @@ class FakeEndpoint:
         if len(self.bodies) < len(self._steps):
             raise ScriptError(f"{len(self._steps) - len(self.bodies)} of {len(self._steps)} steps were never asked for")
 
-    def _answer(self, path: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
+    def _answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
         with self._lock:
             number = len(self.bodies)
             sent = json.loads(body)
