@@ -372,7 +372,7 @@ def test_a_decision_model_writes_no_text(both):
 
 
 def test_a_contradicting_answer_is_an_error_and_not_asked_again(both):
-    from decidable.typed import ChoiceAnswer
+    from decidable.questions.types import ChoiceAnswer
 
     wrong = Reply(answers={"pick": ChoiceAnswer("a", {"a": 1.0})})
     with scripted(wrong, questions=True) as rt, pytest.raises(DecisionError) as caught:

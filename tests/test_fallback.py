@@ -7,6 +7,7 @@ import pytest
 from decidable import (
     DecisionError,
     LLMError,
+    ModelRetry,
     RefusedError,
     Runtime,
     SettingError,
@@ -99,16 +100,62 @@ def test_requests_usage_and_cost_are_those_of_all():
     assert (made.requests, made.usage, made.cost) == (3, Usage(30, 3), 0.75)
 
 
-def test_a_provider_that_cannot_be_asked_is_passed_over_and_recorded(both):
-    def refund(order: str) -> str:
-        return order
+def refund(order: str) -> str:
+    return order
 
-    questions, chat = scripted(questions=True), scripted(pick("refund", order="A"))
+
+def test_what_a_decision_model_cannot_fill_is_written_by_the_next_model(both):
+    questions, chat = scripted(pick("refund"), questions=True), scripted("what?", pick("refund", order="A"))
+    made = both.decide(
+        "Next?", {"refund": refund, "b": 1}, runtime=chained(questions, chat), state={"ticket": "Twice!"}
+    )
+    assert (made.result, made.provider, made.filled_by) == ("A", "scripted", "scripted")
+    assert made.fallbacks == ()
+    assert (made.requests, made.origin, made.probability) == (3, "model", 1.0)
+    assert made.reply.answers["pick"].choice == "refund"
+    assert [a.kind.value for a in made.attempts] == ["no_action"]
+    assert set(questions.requests[0].request.questions) == {"pick"}
+    assert "refund(order: str)" in chat.requests[0].menu
+    assert "b()" not in chat.requests[0].menu
+    assert "Twice!" in chat.requests[0].prompt
+
+
+def test_only_the_taken_option_needs_anybody_to_write(both):
+    questions, chat = scripted(pick("b"), questions=True), scripted()
     made = both.decide("Next?", {"refund": refund, "b": 1}, runtime=chained(questions, chat))
-    assert (made.result, made.fallbacks[0].reason) == ("A", "unaskable")
-    assert "free text" in str(made.fallbacks[0].error)
+    assert (made.result, made.filled_by, made.requests) == (1, None, 1)
+
+
+def test_after_a_retry_the_writer_is_asked_again(both):
+    seen = []
+
+    def order(name: str) -> str:
+        seen.append(name)
+        if len(seen) == 1:
+            raise ModelRetry("not that one")
+        return name
+
+    questions, chat = (
+        scripted(pick("order"), questions=True),
+        scripted(pick("order", name="x"), pick("order", name="y")),
+    )
+    assert both.make("Next?", {"order": order, "b": 1}, runtime=chained(questions, chat)) == "y"
+    assert "not that one" in chat.requests[1].prompt
+
+
+def test_the_writer_is_the_first_that_writes_and_a_failure_of_the_decision_model_goes_to_it(both):
+    down, chat = scripted(DOWN, questions=True), scripted(pick("refund", order="B"))
+    made = both.decide("Next?", {"refund": refund, "b": 1}, runtime=chained(down, chat))
+    assert (made.result, made.filled_by, made.fallbacks[0].reason) == ("B", None, "failure")
+
+
+def test_a_menu_that_nobody_can_fill_is_refused(both):
     with pytest.raises(UnaskableError, match=r"scripted: .*free text.*; scripted: .*free text"):
-        both.make("Next?", {"refund": refund, "b": 1}, runtime=chained(questions, scripted(questions=True)))
+        both.make(
+            "Next?",
+            {"refund": refund, "b": 1},
+            runtime=chained(scripted(questions=True), scripted(questions=True)),
+        )
 
 
 def test_chat_settings_do_not_bar_a_decision_model(both):

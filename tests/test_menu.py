@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decidable import OptionError, UnaskableError, agentic_function
+from decidable import OptionError, agentic_function
 from decidable.decision import render_options
 from decidable.menu import Menu, menu_of
 from decidable.options import SchemaOption, ValueOption
-from decidable.typed import ChoiceQuestion, NoulQuestion
+from decidable.questions.types import Choice, Noul
 
 
 def refund(order: str, amount: float = 1.5, note: str | None = None) -> str:
@@ -103,12 +104,21 @@ def test_a_description_cannot_pose_as_an_option():
     assert not re.search(r"^    Call: .*evil", text, re.MULTILINE)
 
 
+def asked(options, *types, instructions="", **more):
+    return menu_of(options).questions(instructions, frozenset(types), **more)
+
+
 def test_a_menu_as_questions():
-    asked = menu_of({"hand": hand_over, "close": (1, "Nothing to do.")}).questions("Who?", frozenset({"choice"}))
-    assert asked == {
-        "pick": ChoiceQuestion("Who?", {"hand": "Hand over.", "close": "Nothing to do."}),
-        "pick:hand:team": ChoiceQuestion("hand: Who?", {"billing": None, "sales": None}),
+    made = asked({"hand": hand_over, "close": (1, "Nothing to do.")}, "choice", instructions="Who?")
+    assert made.questions == {
+        "pick": Choice("Who?", {"hand": "Hand over.", "close": "Nothing to do."}),
+        "pick:hand:team": Choice("hand: Who?", {"billing": None, "sales": None}),
     }
+    assert made.unfilled == {}
+
+
+def test_a_menu_without_a_prompt_of_its_own_still_asks_something():
+    assert asked(["a"], "choice").questions["pick"].instructions
 
 
 def flag(urgent: bool) -> bool:
@@ -116,30 +126,40 @@ def flag(urgent: bool) -> bool:
 
 
 def test_a_yes_no_is_a_noul_where_the_model_takes_one():
-    asked = menu_of([flag]).questions("", frozenset({"choice", "noul"}))
-    assert asked["pick:flag:urgent"] == NoulQuestion("flag: urgent")
+    assert asked([flag], "choice", "noul").questions["pick:flag:urgent"] == Noul("flag: urgent")
+
+
+DESCRIBED = agentic_function(input={"urgent": {"options": {True: "On fire.", False: "Can wait."}}})(flag)
 
 
 def test_a_yes_no_is_a_choice_over_its_two_descriptions_else():
-    described = agentic_function(input={"urgent": {"options": {True: "On fire.", False: "Can wait."}}})(
-        flag.__wrapped__ if hasattr(flag, "__wrapped__") else flag
-    )
-    asked = menu_of([described]).questions("", frozenset({"choice"}))
-    assert asked["pick:flag:urgent"] == ChoiceQuestion("flag: urgent", {"yes": "On fire.", "no": "Can wait."})
-    with pytest.raises(UnaskableError, match=r"'flag'.*'urgent'.*describe both sides"):
-        menu_of([flag]).questions("", frozenset({"choice"}))
+    made = asked([DESCRIBED], "choice").questions["pick:flag:urgent"]
+    assert made == Choice("flag: urgent", {"yes": "On fire.", "no": "Can wait."})
+    (why,) = asked([flag], "choice").unfilled["flag"]
+    assert "'urgent'" in why
+    assert "describe both sides" in why
 
 
-def test_every_unfillable_option_is_named():
-    with pytest.raises(UnaskableError, match=r"'refund', field 'order'.*'flag', field 'urgent'"):
-        menu_of([refund, flag]).questions("", frozenset({"choice"}))
+def test_a_model_that_compares_meanings_needs_both_sides():
+    described = asked([DESCRIBED], "choice", "noul", sides_required=True)
+    assert described.questions["pick:flag:urgent"] == Noul("flag: urgent", "On fire.", "Can wait.")
+    assert set(asked([flag], "choice", "noul", sides_required=True).unfilled) == {"flag"}
+
+
+def test_every_unfillable_option_is_named_and_its_other_fields_are_not_asked():
+    def book(room: Literal["a", "b"], name: str) -> None: ...
+
+    made = asked([refund, flag, book], "choice")
+    assert {name: len(why) for name, why in made.unfilled.items()} == {"refund": 1, "flag": 1, "book": 1}
+    assert set(made.questions) == {"pick"}
 
 
 def test_optional_fields_that_are_no_questions_keep_their_defaults():
     def close(note: str = "") -> str:
         return note
 
-    assert set(menu_of([close]).questions("", frozenset({"choice"}))) == {"pick"}
+    made = asked([close], "choice")
+    assert (set(made.questions), made.unfilled) == ({"pick"}, {})
 
 
 def test_the_fields_within_an_optional_argument_are_shown():

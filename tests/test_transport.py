@@ -367,7 +367,7 @@ def test_extra_fields_have_the_last_word():
 
 
 def test_a_remote_provider_answers_no_typed_questions_and_is_forbidden_under_pytest():
-    from decidable.typed import QuestionRequest
+    from decidable.questions.types import QuestionRequest
 
     provider = connect("openai:tiny", api_key=KEY)
     with pytest.raises(UnaskableError, match="takes no typed questions"):

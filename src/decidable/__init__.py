@@ -20,6 +20,7 @@ from decidable.errors import (
     ContentError,
     DecidableError,
     DecisionError,
+    DecisionProviderError,
     HostFunctionError,
     LLMError,
     LLMErrorReason,
@@ -29,6 +30,8 @@ from decidable.errors import (
     ModelRetry,
     OptionError,
     OptionTypeError,
+    ProviderErrorCode,
+    QuestionError,
     RefusedError,
     RepeatedCallError,
     RequestForbiddenError,
@@ -47,7 +50,7 @@ from decidable.function import AgenticFunction, agentic_function
 from decidable.llm import agent, async_agent, async_llm, llm
 from decidable.messages import Reply, Sampling, Usage
 from decidable.options import FunctionOption, Option, SchemaOption, ValueOption
-from decidable.providers.protocol import Provider
+from decidable.providers.protocol import DecisionProvider, Provider
 from decidable.providers.registry import connect, register_endpoint, register_provider
 from decidable.runtimes import Runtime
 from decidable.trace import Trace, trace
@@ -55,10 +58,19 @@ from decidable.trace import Trace, trace
 if TYPE_CHECKING:
     from decidable.approval import ApprovalRequest, Approver, Denied, Verdict
     from decidable.budget import Budget, Spending, use_budget
+    from decidable.cancelling import CancelToken
     from decidable.deltas import ReasoningDelta, TextDelta, ToolCallDelta
     from decidable.flow.record_parts import Fallback, Vote, Votes
     from decidable.flow.streaming import Finished, Restarted
+    from decidable.judging import Judge, Judgement, judge_from_provider, judge_from_providers
     from decidable.mcp import mcp_tools
+    from decidable.providers.decision_providers import (
+        jev_provider,
+        openai_decisions_provider,
+        openrouter_provider,
+        parallel_provider,
+        systemone_provider,
+    )
     from decidable.toolkit import to_openai_tools, tool
     from decidable.tools import ToolCall, ToolResult, ToolRun
 
@@ -68,9 +80,12 @@ _LATER = {
     "ApprovalRequest": "decidable.approval",
     "Approver": "decidable.approval",
     "Budget": "decidable.budget",
+    "CancelToken": "decidable.cancelling",
     "Denied": "decidable.approval",
     "Fallback": "decidable.flow.record_parts",
     "Finished": "decidable.flow.streaming",
+    "Judge": "decidable.judging",
+    "Judgement": "decidable.judging",
     "ReasoningDelta": "decidable.deltas",
     "Restarted": "decidable.flow.streaming",
     "Spending": "decidable.budget",
@@ -82,7 +97,14 @@ _LATER = {
     "Verdict": "decidable.approval",
     "Vote": "decidable.flow.record_parts",
     "Votes": "decidable.flow.record_parts",
+    "jev_provider": "decidable.providers.decision_providers",
+    "judge_from_provider": "decidable.judging",
+    "judge_from_providers": "decidable.judging",
     "mcp_tools": "decidable.mcp",
+    "openai_decisions_provider": "decidable.providers.decision_providers",
+    "openrouter_provider": "decidable.providers.decision_providers",
+    "parallel_provider": "decidable.providers.decision_providers",
+    "systemone_provider": "decidable.providers.decision_providers",
     "to_openai_tools": "decidable.toolkit",
     "tool": "decidable.toolkit",
     "use_budget": "decidable.budget",
@@ -107,11 +129,14 @@ __all__ = [
     "Attempt",
     "Budget",
     "BudgetExceeded",
+    "CancelToken",
     "CancelledError",
     "ContentError",
     "DecidableError",
     "Decision",
     "DecisionError",
+    "DecisionProvider",
+    "DecisionProviderError",
     "Denied",
     "FailureKind",
     "Fallback",
@@ -119,6 +144,8 @@ __all__ = [
     "Frame",
     "FunctionOption",
     "HostFunctionError",
+    "Judge",
+    "Judgement",
     "LLMError",
     "LLMErrorReason",
     "MaxIterationsError",
@@ -129,6 +156,8 @@ __all__ = [
     "OptionError",
     "OptionTypeError",
     "Provider",
+    "ProviderErrorCode",
+    "QuestionError",
     "ReasoningDelta",
     "RefusedError",
     "RepeatedCallError",
@@ -167,12 +196,19 @@ __all__ = [
     "connect",
     "decision",
     "invocation_hook",
+    "jev_provider",
+    "judge_from_provider",
+    "judge_from_providers",
     "llm",
     "mcp_tools",
+    "openai_decisions_provider",
+    "openrouter_provider",
+    "parallel_provider",
     "register_endpoint",
     "register_provider",
     "runtime",
     "set_default_runtime",
+    "systemone_provider",
     "to_openai_tools",
     "tool",
     "trace",

@@ -17,10 +17,12 @@ from decidable.flow.effects import Flow
 from decidable.flow.prompts import DECISION_INSTRUCTION, state_text
 from decidable.menu import Menu
 from decidable.messages import ChatRequest, Message, Sampling
+from decidable.options import Option
 from decidable.providers.protocol import Provider
 from decidable.settings import Via
 
 if TYPE_CHECKING:
+    from decidable.flow.questions import QuestionAsker
     from decidable.flow.structured import SchemaAsker
 
 __all__ = ["Manner", "answering", "asker_of", "chain", "chain_of_answers", "manner_for", "picking", "schema_asker"]
@@ -67,13 +69,25 @@ class Manner:
         return ChatRequest((), self.system, self.model, None, self.effort, sampling=self.sampling)
 
 
-def picking(menu: Menu, prompt: Content, state: Any, manner: Manner, call: Call) -> Flow[Picked]:
+def picking(  # noqa: PLR0917 - on the hot path, where keywords cost
+    menu: Menu, prompt: Content, state: Any, manner: Manner, call: Call, filler: Call | None = None
+) -> Flow[Picked]:
     """The flow that comes to a choice by asking one provider.
+
+    Args:
+        menu: The options.
+        prompt: What is to be decided.
+        state: What it is about, or None.
+        manner: How.
+        call: Whom.
+        filler: Who writes the arguments that a decision model cannot fill, or None.
 
     Raises:
         UnaskableError: The provider cannot be asked this menu in this manner; nothing was sent.
     """
     provider = call.provider
+    if filler is not None and not provider.capabilities.chat:
+        return _picked_and_filled(menu, prompt, state, manner, call, filler)
     if manner.samples > 1 or manner.seed is not None or manner.logprobs:
         if provider.capabilities.chat:
             return _sampled(menu, _about(prompt, state), manner, call)
@@ -139,7 +153,9 @@ def _schema(menu: Menu, provider: Provider) -> Mapping[str, Any]:
     return menu_schema(menu)
 
 
-def _questions(menu: Menu, prompt: Content, state: Any, manner: Manner, provider: Provider) -> Asker[Choice]:
+def _questions(
+    menu: Menu, prompt: Content, state: Any, manner: Manner, provider: Provider, *, can_fill: bool = False
+) -> QuestionAsker:
     from decidable.flow.questions import QuestionAsker  # a program with chat models never needs it
 
     for name, given in (
@@ -153,7 +169,25 @@ def _questions(menu: Menu, prompt: Content, state: Any, manner: Manner, provider
             raise UnaskableError(
                 f"{provider.name} answers typed questions, with probabilities; {name}= is for models that write"
             )
-    return QuestionAsker(menu, prompt, None if state is None else state_text(state), provider, manner.model)
+    return QuestionAsker(menu, prompt, state, provider, manner.model, can_fill=can_fill)
+
+
+def _picked_and_filled(  # noqa: PLR0917 - as `picking`
+    menu: Menu, prompt: Content, state: Any, manner: Manner, call: Call, filler: Call
+) -> Flow[Picked]:
+    """The flow of a decision model's pick, whose arguments another model writes where no question can fill them."""
+    from decidable.flow.questions import filled
+
+    asker = _questions(menu, prompt, state, manner, call.provider, can_fill=True)
+    found = picked(call, asker)
+    if not asker.unfilled:
+        return found
+    own = replace(manner, model=None)
+
+    def fill(option: Option[Any]) -> Flow[Picked]:
+        return picked(filler, _asker(Menu((option,)), _about(prompt, state), own, filler.provider))
+
+    return filled(found, asker.unfilled, fill)
 
 
 def _sampled(menu: Menu, content: Content, manner: Manner, call: Call) -> Flow[Picked]:
@@ -280,7 +314,7 @@ def chain(
     for call in calls:
         own = manner_for(call, manner, calls)
         try:
-            first = picking(menu, prompt, state, own, call)
+            first = picking(menu, prompt, state, own, call, _filler(call, calls))
         except UnaskableError as error:
             skipped.append(Fallback(call.provider.name, "unaskable", error))
             continue
@@ -288,6 +322,13 @@ def chain(
     if not legs:
         raise UnaskableError("; ".join(f"{skip.provider}: {skip.error}" for skip in skipped))
     return first_to_decide(legs, on, skipped)
+
+
+def _filler(call: Call, calls: Sequence[Call]) -> Call | None:
+    """The first provider of a chain that writes, to fill what a decision model cannot."""
+    if call.provider.capabilities.chat:
+        return None
+    return next((other for other in calls if other.provider.capabilities.chat), None)
 
 
 def chain_of_answers(

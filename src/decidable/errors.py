@@ -15,9 +15,11 @@ Four families, so that a caller can tell whose turn it is to act::
     │   ├── UnknownProviderError         no provider of that name                 (ValueError)
     │   ├── MissingExtraError            an optional dependency is not installed  (ImportError)
     │   ├── MissingKeyError              a provider's key is not set              (ValueError)
+    │   ├── QuestionError                typed questions that cannot be asked     (ValueError)
     │   ├── UnaskableError               this provider cannot be asked this       (ValueError)
     │   └── RequestForbiddenError        real requests are switched off           (RuntimeError)
     ├── LLMError                       the provider's failure: retry, wait, or change provider
+    │   └── DecisionProviderError        a decision model's: what it cost, and whether it may be asked again
     ├── DecisionError                  the model's bad replies: no valid pick     (ValueError)
     │   ├── RefusedError                 the model declined
     │   └── Unsure                       the pick is too close to call
@@ -42,6 +44,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from decidable.approval import ApprovalRequest
     from decidable.attempt import Attempt
+    from decidable.questions.types import ProviderAttempt
     from decidable.tools import ToolRun
 
 __all__ = [
@@ -52,6 +55,7 @@ __all__ = [
     "ContentError",
     "DecidableError",
     "DecisionError",
+    "DecisionProviderError",
     "HostFunctionError",
     "LLMError",
     "LLMErrorReason",
@@ -61,6 +65,8 @@ __all__ = [
     "ModelRetry",
     "OptionError",
     "OptionTypeError",
+    "ProviderErrorCode",
+    "QuestionError",
     "RefusedError",
     "RepeatedCallError",
     "RequestForbiddenError",
@@ -138,6 +144,18 @@ class MissingKeyError(UsageError, ValueError):
     """A provider needs a key and none is set, or what is set cannot be one; the message names the variable."""
 
 
+class QuestionError(UsageError, ValueError):
+    """Typed questions that cannot be asked, or a schema that cannot be made into them.
+
+    Attributes:
+        problems: Everything that is wrong, one line each.
+    """
+
+    def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems) or (message,)
+
+
 class UnaskableError(UsageError, ValueError):
     """This provider cannot be asked this; refused before anything was sent or run."""
 
@@ -193,6 +211,7 @@ class LLMError(DecidableError):
         elapsed_s: Seconds since the call began.
         provider: The provider's name.
         model: The model that was asked.
+        sent: False if the request provably never left; None where that is not known.
     """
 
     def __init__(
@@ -205,8 +224,10 @@ class LLMError(DecidableError):
         retry_after_s: float | None = None,
         provider: str | None = None,
         model: str | None = None,
+        sent: bool | None = None,
     ) -> None:
         super().__init__(message)
+        self.sent = sent
         self.reason = LLMErrorReason(reason)
         self.retryable = self.reason in _RETRYABLE if retryable is None else retryable
         self.http_status = http_status
@@ -215,6 +236,88 @@ class LLMError(DecidableError):
         self.elapsed_s = 0.0
         self.provider = provider
         self.model = model
+
+
+class ProviderErrorCode(StrEnum):
+    """Why a decision provider did not answer, and so whether it has been asked and may have been paid."""
+
+    CONFIGURATION = "configuration"
+    """There is no key; nothing was sent."""
+    INVALID_REQUEST = "invalid_request"
+    """The request is over a limit, which is found before anything is sent; or the service refused it."""
+    AUTH = "auth"
+    """The service did not accept who is asking."""
+    RATE_LIMITED = "rate_limited"
+    """Too many requests, and no time to wait for was named, or all attempts are spent."""
+    CONNECTION = "connection"
+    """The request never reached the service."""
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    """The request was sent, and nobody knows whether it was answered: it may have been billed."""
+    TIMEOUT = "timeout"
+    """The time given ended while nothing was in flight."""
+    ABORTED = "aborted"
+    """The caller cancelled it."""
+    INVALID_RESPONSE = "invalid_response"
+    """The service answered with what is no answer to the questions."""
+
+
+_REASON_OF_CODE = {
+    ProviderErrorCode.CONFIGURATION: LLMErrorReason.AUTH,
+    ProviderErrorCode.INVALID_REQUEST: LLMErrorReason.INVALID,
+    ProviderErrorCode.AUTH: LLMErrorReason.AUTH,
+    ProviderErrorCode.RATE_LIMITED: LLMErrorReason.RATE_LIMIT,
+    ProviderErrorCode.CONNECTION: LLMErrorReason.TRANSPORT,
+    ProviderErrorCode.OUTCOME_UNKNOWN: LLMErrorReason.PROVIDER,
+    ProviderErrorCode.TIMEOUT: LLMErrorReason.TIMEOUT,
+    ProviderErrorCode.ABORTED: LLMErrorReason.UNKNOWN,
+    ProviderErrorCode.INVALID_RESPONSE: LLMErrorReason.PROVIDER,
+}
+
+
+class DecisionProviderError(LLMError):
+    """A decision provider did not answer.
+
+    Attributes:
+        code: Why, as a `ProviderErrorCode`, e.g. ``"outcome_unknown"``.
+        cost_usd: US dollars that it may have cost; None if nothing, or unknown.
+        cost_basis: ``"reported"``, ``"estimate"`` or ``"unknown"``, where a request may have been billed; else None.
+        ref_id: The service's own id of the failure, or None.
+        detail: Which check failed: a reason of `decidable.questions.REASONS`, or a word such as ``"not_json"``.
+        provider_attempts: Every time the request was sent, as `decidable.questions.ProviderAttempt`.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: ProviderErrorCode | str,
+        cost_usd: float | None = None,
+        cost_basis: str | None = None,
+        ref_id: str | None = None,
+        detail: str = "",
+        retryable: bool = False,
+        http_status: int | None = None,
+        retry_after_s: float | None = None,
+        provider: str | None = None,
+        model: str | None = None,
+        sent: bool | None = None,
+    ) -> None:
+        self.code = ProviderErrorCode(code)
+        super().__init__(
+            message,
+            reason=_REASON_OF_CODE[self.code],
+            retryable=retryable,
+            http_status=http_status,
+            retry_after_s=retry_after_s,
+            provider=provider,
+            model=model,
+            sent=sent,
+        )
+        self.cost_usd = cost_usd
+        self.cost_basis = cost_basis
+        self.ref_id = ref_id
+        self.detail = detail
+        self.provider_attempts: tuple[ProviderAttempt, ...] = ()
 
 
 class DecisionError(DecidableError, ValueError):

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from json import dumps
 from json.encoder import encode_basestring as quoted
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from decidable.errors import OptionError, UnaskableError
+from decidable.errors import OptionError
 from decidable.options import Option, Options, options_of
 from decidable.schema.field import MISSING, Field, placeholder, type_label
 
 if TYPE_CHECKING:
-    from decidable.typed import Question
+    from decidable.questions.types import Question
 
 __all__ = ["Menu", "menu_of"]
 
@@ -53,34 +53,47 @@ class Menu:
             )
         return self._text
 
-    def questions(self, instructions: str, types: frozenset[str]) -> dict[str, Question]:
+    def questions(self, instructions: str, types: frozenset[str], *, sides_required: bool = False) -> Asked:
         """The menu as typed questions: which option, and every finite field of each, asked ahead.
 
         Args:
             instructions: What is to be decided.
             types: The question types that the model answers, of ``noul``, ``choice``, ``score``.
-
-        Raises:
-            UnaskableError: Some option has a required field that is no question; the message names both.
+            sides_required: Whether it answers a yes/no only if both sides are described.
         """
-        from decidable.typed import ChoiceQuestion
+        from decidable.questions.types import Choice
 
         asked: dict[str, Question] = {
-            PICK: ChoiceQuestion(instructions, {o.name: o.description or None for o in self.options})
+            PICK: Choice(instructions or _NEXT, {o.name: o.description or None for o in self.options})
         }
-        problems = []
+        unfilled: dict[str, list[str]] = {}
         for option in self.options:
             for field in option.fields:
-                question = _question(field, option, types)
-                if isinstance(question, str):
-                    if field.required:
-                        problems.append(f"option {option.name!r}, field {field.name!r}: {question}")
-                else:
+                question = _question(field, option, types, sides_required)
+                if not isinstance(question, str):
                     asked[field_id(option, field)] = question
-        if problems:
-            raise UnaskableError("this menu cannot be asked as questions: " + "; ".join(problems))
-        return asked
+                elif field.required:
+                    unfilled.setdefault(option.name, []).append(f"field {field.name!r}: {question}")
+        for name in unfilled:  # half of its arguments are of no use
+            for field in self.index[name].fields:
+                asked.pop(field_id(self.index[name], field), None)
+        return Asked(asked, unfilled)
 
+
+class Asked(NamedTuple):
+    """A menu as typed questions.
+
+    Attributes:
+        questions: Question id to question.
+        unfilled: Names of the options with a required field that is no question, and which and why.
+    """
+
+    questions: Mapping[str, Question]
+    unfilled: Mapping[str, Sequence[str]]
+
+
+_NEXT = "Which of these is the right next step?"
+"""Asked where the state itself says what is to be decided: some services want a question."""
 
 PICK = "pick"
 """Id of the question that asks which option."""
@@ -104,9 +117,9 @@ def choice_labels(field: Field) -> dict[str, Any]:
 YES, NO = "yes", "no"
 
 
-def _question(field: Field, option: Option[Any], types: frozenset[str]) -> Question | str:
+def _question(field: Field, option: Option[Any], types: frozenset[str], sides_required: bool) -> Question | str:
     """The question that fills `field`, or why there is none."""
-    from decidable.typed import ChoiceQuestion, NoulQuestion
+    from decidable.questions.types import Choice, Noul
 
     about = f"{option.name}: {field.description or field.name}"
     criteria: Mapping[Any, str] = field.criteria or {}
@@ -116,13 +129,13 @@ def _question(field: Field, option: Option[Any], types: frozenset[str]) -> Quest
         labels = choice_labels(field)
         if len(labels) != len(field.choices):
             return "two of its allowed values read the same"
-        return ChoiceQuestion(about, {label: criteria.get(value) for label, value in labels.items()})
+        return Choice(about, {label: criteria.get(value) for label, value in labels.items()})
     if field.type == "bool":
         true, false = criteria.get(True), criteria.get(False)
-        if "noul" in types:
-            return NoulQuestion(about, true, false)
+        if "noul" in types and (not sides_required or (true and false)):
+            return Noul(about, true, false)
         if true and false and "choice" in types:
-            return ChoiceQuestion(about, {YES: true, NO: false})
+            return Choice(about, {YES: true, NO: false})
         return "a bare yes/no is beyond this model; describe both sides with options={True: '...', False: '...'}"
     return f"a {type_label(field)} is free text or a number to this model, which only picks among listed values"
 

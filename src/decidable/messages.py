@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from decidable.content import Content
 
 if TYPE_CHECKING:
+    from decidable.questions.types import Answer, Provenance, QuestionRequest
     from decidable.tools import Echo, NamedTool, Token, ToolCall, ToolResult, ToolSpec
-    from decidable.typed import Answer, QuestionRequest
 
 __all__ = [
     "ChatRequest",
@@ -140,6 +140,7 @@ class Reply:
         tool_calls: Tools that the model wants run, in order.
         tokens: The text's tokens with their log-probabilities, if they were asked for and given; else None.
         echo: The reply as its wire gave it, where the wire wants it back word for word; else None.
+        provenance: Where a decision model's answers come from; None for a model that writes.
     """
 
     text: str = ""
@@ -154,3 +155,4 @@ class Reply:
     tool_calls: tuple[ToolCall, ...] = ()
     tokens: tuple[Token, ...] | None = None
     echo: Echo | None = None
+    provenance: Provenance | None = None

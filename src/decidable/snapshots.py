@@ -13,11 +13,19 @@ from decidable.attempt import Attempt, FailureKind
 from decidable.content import MediaPart, TextPart
 from decidable.errors import SettingError
 from decidable.flow.job import Job, Repeats, Round
-from decidable.flow.prompts import state_text
+from decidable.flow.prompts import state_json
 from decidable.menu import Menu
 from decidable.messages import Message, Reply, Sampling, Usage
+from decidable.questions.types import (
+    ChoiceAnswer,
+    Evidence,
+    NoulAnswer,
+    Provenance,
+    ProviderAttempt,
+    Refusal,
+    ScoreAnswer,
+)
 from decidable.tools import Echo, NamedTool, Token, ToolCall, ToolResult, ToolRun
-from decidable.typed import ChoiceAnswer, NoulAnswer, RefusalAnswer, ScoreAnswer
 
 __all__ = ["VERSION", "dumped", "loaded", "settings_of"]
 
@@ -30,7 +38,8 @@ _CLASSES: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
         *(Attempt, Echo, Job, MediaPart, Message, NamedTool, Repeats, Reply, Round, Sampling, TextPart, Token),
-        *(ToolCall, ToolResult, ToolRun, Usage, ChoiceAnswer, NoulAnswer, RefusalAnswer, ScoreAnswer),
+        *(ToolCall, ToolResult, ToolRun, Usage, ChoiceAnswer, NoulAnswer, Refusal, ScoreAnswer),
+        *(Evidence, Provenance, ProviderAttempt),
     )
 }
 _AS_THEY_ARE: dict[str, Any] = {"data": Echo, "arguments": (ToolCall, ToolRun)}
@@ -65,7 +74,7 @@ def settings_of(manner: Manner, *, menu: Menu | None, record: bool, **more: Any)
     """
     kept = {f.name: getattr(manner, f.name) for f in fields(manner)}
     if more.get("state") is not None:
-        more["state"] = state_text(more["state"])
+        more["state"] = state_json(more["state"])
     return {"manner": kept, "options": None if menu is None else list(menu.index), "record": record, **more}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from decidable.ambient import Meter
 from decidable.errors import LLMError, LLMErrorReason
@@ -13,7 +13,10 @@ from decidable.flow.effects import Draw, Flow, Now, Send, Wait
 from decidable.messages import Reply, Request, Usage
 from decidable.providers.protocol import Provider
 
-__all__ = ["Call", "RetryInfo", "ask", "out_of_time"]
+if TYPE_CHECKING:
+    from decidable.cancelling import CancelToken
+
+__all__ = ["Call", "RetryInfo", "admitted", "ask", "blame_budget", "out_of_time"]
 
 BASE_DELAY_S = 1.5
 """First wait before a transport retry; doubled each time."""
@@ -53,6 +56,7 @@ class Call:
         on_retry: Told before each retry; what it raises is logged and ignored.
         meters: Asked before and told after each request.
         started: Instant at which the call began.
+        cancel: Calls it off.
         requests: Replies so far.
         usage: Their tokens; None while unknown.
         cost: Their price in US dollars; None while unknown, never 0 for unknown.
@@ -64,6 +68,7 @@ class Call:
     on_retry: Callable[[RetryInfo], None] | None = None
     meters: tuple[Meter, ...] = ()
     started: float = 0.0
+    cancel: CancelToken | None = None
     requests: int = 0
     usage: Usage | None = None
     cost: float | None = None
@@ -104,10 +109,15 @@ def ask(call: Call, request: Request, purpose: str = "model_call") -> Flow[Reply
         LLMError: The last one, with `attempts` and `elapsed_s`; or of reason ``timeout`` at the deadline.
         BudgetExceeded: A budget has no room for another request.
     """
+    patience = call.provider.capabilities.patience
+    if patience is not None:
+        from decidable.flow.patience import ask_patiently  # only decision providers say how patient to be
+
+        return (yield from ask_patiently(call, patience, request, purpose))
     failures = 0
     while True:
         if call.meters:
-            yield from _admitted(call, request)
+            yield from admitted(call, request)
         try:
             reply: Reply = yield Send(call.provider, request, call.deadline, purpose)
         except LLMError as error:
@@ -115,7 +125,7 @@ def ask(call: Call, request: Request, purpose: str = "model_call") -> Flow[Reply
             now: float = yield Now()
             error.attempts, error.elapsed_s = failures, now - call.started
             if error.reason is LLMErrorReason.TIMEOUT:
-                _blame_budget(call, now, error)
+                blame_budget(call, now, error)
             if not error.retryable or failures > call.max_retries:
                 if failures > 1:
                     error.add_note(f"after {failures} attempts in {error.elapsed_s:.1f} s")
@@ -123,7 +133,7 @@ def ask(call: Call, request: Request, purpose: str = "model_call") -> Flow[Reply
             chance: float = yield Draw()
             seconds = _delay(failures, error.retry_after_s, chance)
             if call.deadline is not None and now + seconds >= call.deadline:
-                _blame_budget(call, now + seconds, error)
+                blame_budget(call, now + seconds, error)
                 raise _timeout(error, seconds) from error
             info = RetryInfo("transport", failures, seconds, error, str(error))
             yield Wait(seconds, partial(call.notify, info))
@@ -134,14 +144,15 @@ def ask(call: Call, request: Request, purpose: str = "model_call") -> Flow[Reply
         return reply
 
 
-def _admitted(call: Call, request: Request) -> Flow[None]:
+def admitted(call: Call, request: Request) -> Flow[None]:
+    """Ask everything that counts whether a request may be sent."""
     if any(_until(meter) is not None for meter in call.meters):
-        _blame_budget(call, (yield Now()), None)
+        blame_budget(call, (yield Now()), None)
     for meter in call.meters:
         meter.admit(request)
 
 
-def _blame_budget(call: Call, instant: float, error: LLMError | None) -> None:
+def blame_budget(call: Call, instant: float, error: LLMError | None) -> None:
     """Raise if it is a budget of time that is over at this instant: the deadline is only how it is kept."""
     for meter in call.meters:
         until = _until(meter)
@@ -152,7 +163,7 @@ def _blame_budget(call: Call, instant: float, error: LLMError | None) -> None:
 def out_of_time(call: Call, when: str) -> Flow[LLMError]:
     """The error that says that the deadline passed; a budget of time raises its own."""
     now: float = yield Now()
-    _blame_budget(call, now, None)
+    blame_budget(call, now, None)
     model = call.provider.model
     late = LLMError(
         f"the time given was over {when}", reason=LLMErrorReason.TIMEOUT, provider=call.provider.name, model=model

@@ -42,6 +42,8 @@ class Picked:
         fallbacks: Providers that did not decide.
         asker: Asks again, if the choice cannot be carried out; None where several samples chose.
         tool_runs: The tools that ran before.
+        decider: Who decided, where somebody else filled the arguments.
+        filling: The reply that filled them, or None.
     """
 
     choice: Choice
@@ -52,6 +54,8 @@ class Picked:
     fallbacks: tuple[Fallback, ...] = ()
     asker: Asker[Choice] | None = None
     tool_runs: tuple[ToolRun, ...] = ()
+    decider: Call | None = None
+    filling: Reply | None = None
 
 
 _FINAL = frozenset({FailureKind.REFUSAL, FailureKind.UNSURE})
@@ -182,7 +186,8 @@ def _begun(found: Picked, job: Job, desk: Desk | None, save: Callable[[], Flow[N
     if isinstance(word, str):
         job.waiting, job.has_picked = None, False
         return word
-    job.attempts, job.waiting, job.provider = found.attempts, found.reply, found.calls[-1].provider.name
+    job.attempts, job.waiting = found.attempts, found.filling or found.reply
+    job.provider = found.calls[-1].provider.name
     job.has_picked = job.has_picked or word is None
     if save is not None:
         yield from save()
@@ -193,7 +198,7 @@ def _begun(found: Picked, job: Job, desk: Desk | None, save: Callable[[], Flow[N
 
 def _recorded(found: Picked, result: Any) -> Decision[Any]:
     choice, reply, spent = found.choice, found.reply, _total(found.calls)
-    provider = found.calls[-1].provider
+    provider = (found.decider or found.calls[-1]).provider
     return Decision(
         option=choice.option.name,
         args=choice.arguments,
@@ -212,11 +217,13 @@ def _recorded(found: Picked, result: Any) -> Decision[Any]:
         votes=found.votes,
         fallbacks=found.fallbacks,
         tool_runs=found.tool_runs,
+        filled_by=found.calls[-1].provider.name if found.filling is not None else None,
     )
 
 
 def _total(calls: tuple[Call, ...]) -> Call:
-    """What several calls spent together."""
+    """What several calls spent together; one that was made twice counts once."""
+    calls = tuple(dict.fromkeys(calls)) if len(calls) > 1 else calls
     if len(calls) == 1:
         return calls[0]
     total = replace(calls[-1])
@@ -251,7 +258,7 @@ def _exhausted(attempts: list[Attempt], wanted: str) -> DecisionError:
 
 
 def _probabilities(reply: Reply) -> Mapping[str, float] | None:
-    from decidable.typed import ChoiceAnswer  # only where a decision model was asked
+    from decidable.questions.types import ChoiceAnswer  # only where a decision model was asked
 
     answer = reply.answers.get(PICK) if reply.answers is not None else None
     return answer.probabilities if isinstance(answer, ChoiceAnswer) else None

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from decidable.messages import Request
 from decidable.options import Option
 from decidable.providers.protocol import Provider
+
+if TYPE_CHECKING:
+    from decidable.cancelling import CancelToken
 
 __all__ = [
     "Announce",
@@ -37,12 +40,14 @@ class Send:
         request: What.
         deadline: Instant, on the driver's clock, after which nobody waits; None for never.
         purpose: Kind of the trace node: ``"model_call"`` or ``"re_ask"``.
+        cancel: Calls it off: an `AbortedError` is thrown in.
     """
 
     provider: Provider
     request: Request
     deadline: float | None = None
     purpose: str = "model_call"
+    cancel: CancelToken | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -115,10 +120,11 @@ class Announce:
 
 @dataclass(slots=True, eq=False)
 class Wait:
-    """Call `before`, then sleep. Answered with None."""
+    """Call `before`, then sleep. Answered with None; with an `AbortedError` thrown in if `cancel` calls it off."""
 
     seconds: float
     before: Callable[[], None] | None = None
+    cancel: CancelToken | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -55,7 +55,10 @@ def first_to_decide(legs: Sequence[Leg], on: Collection[str], skipped: Sequence[
     found: Picked
     found, before = yield from _first(legs, on, skipped)
     asked = len(before) - len(skipped) + 1
-    return replace(found, calls=tuple(leg.call for leg in legs[:asked]), fallbacks=tuple(before))
+    calls = tuple(leg.call for leg in legs[:asked])
+    if found.filling is not None:  # by a provider further down, whose call stays the last
+        calls = (*calls, found.calls[-1])
+    return replace(found, calls=calls, fallbacks=tuple(before))
 
 
 def first_to_answer(legs: Sequence[Leg], on: Collection[str]) -> Flow[Any]:

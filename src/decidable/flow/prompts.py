@@ -29,6 +29,7 @@ __all__ = [
     "repeated",
     "schema_text",
     "shown_result",
+    "state_json",
     "state_text",
     "try_again",
     "unknown_tool",
@@ -89,6 +90,14 @@ def menu_text(menu: str, instruction: str) -> str:
 def state_text(state: Any) -> str:
     """What a decision is about, as text: a str as it is, anything else as JSON, models by their fields."""
     return state if isinstance(state, str) else json.dumps(state, ensure_ascii=False, indent=1, default=_plain)
+
+
+def state_json(state: Any) -> Any:
+    """What a decision is about, as JSON, models by their fields; a number or the like as text."""
+    if isinstance(state, str):
+        return state
+    made = json.loads(json.dumps(state, default=_plain))
+    return made if isinstance(made, (dict, list)) else state_text(state)
 
 
 def _plain(value: Any) -> Any:

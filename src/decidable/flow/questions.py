@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from decidable import binding
 from decidable.attempt import Attempt, Failure, FailureKind, Pick
-from decidable.binding import Choice, bind
-from decidable.content import Content
-from decidable.errors import UnaskableError
+from decidable.binding import bind
+from decidable.content import Content, MediaPart, TextPart, text_of
+from decidable.errors import DecisionProviderError, UnaskableError
+from decidable.flow.decide import Picked
+from decidable.flow.effects import Flow
+from decidable.flow.prompts import state_json
 from decidable.flow.record import margin_of
 from decidable.menu import NO, PICK, YES, Menu, choice_labels, field_id
 from decidable.messages import Reply
-from decidable.providers.protocol import Provider
-from decidable.reading.answers import check_answers
+from decidable.options import Option
+from decidable.providers.checking import check_request
+from decidable.providers.protocol import Capabilities, Provider
+from decidable.questions.checking import in_words, invalid_answers
+from decidable.questions.types import Answer, ChoiceAnswer, NoulAnswer, QuestionRequest, Refusal
 from decidable.schema.field import Field
-from decidable.typed import Answer, ChoiceAnswer, NoulAnswer, QuestionRequest, RefusalAnswer
 
-__all__ = ["QuestionAsker"]
+__all__ = ["QuestionAsker", "filled"]
 
 
 class QuestionAsker:
     """A menu as typed questions.
 
     A decision model given the same question gives the same answer, so nothing is ever re-asked.
+
+    Args:
+        menu: The options.
+        prompt: What is to be decided; where there is no `state`, it is the state.
+        state: What the decision is about, or None.
+        provider: Who is asked.
+        model: The model to ask.
+        can_fill: Whether somebody else can fill what is no question, once the option is picked.
 
     Raises:
         UnaskableError: The provider cannot be asked this menu; nothing was sent.
@@ -34,33 +49,39 @@ class QuestionAsker:
     wanted = "valid pick"
 
     def __init__(
-        self, menu: Menu, prompt: Content, state: Content | None, provider: Provider, model: str | None
+        self, menu: Menu, prompt: Content, state: Any, provider: Provider, model: str | None, *, can_fill: bool = False
     ) -> None:
         capabilities = provider.capabilities
-        limit = capabilities.max_choices
-        if limit is not None and len(menu.options) > limit:
-            raise UnaskableError(f"{provider.name} takes at most {limit} options, this menu has {len(menu.options)}")
-        for part in (prompt, state):
-            if not isinstance(part, str) and part and any(not hasattr(p, "text") for p in part):
-                raise UnaskableError(f"{provider.name} reads text only; the content holds media")
         self.menu = menu
         self.min_margin = capabilities.min_margin
-        instructions = prompt if state is not None and isinstance(prompt, str) else ""
+        limits = capabilities.limits
+        sides_required = limits is not None and limits.sides_required
+        instructions = text_of(prompt) if state is not None else ""
+        self.questions, self.unfilled = menu.questions(
+            instructions, capabilities.question_types, sides_required=sides_required
+        )
+        if self.unfilled and not can_fill:
+            problems = "; ".join(f"option {name!r}, {', '.join(why)}" for name, why in self.unfilled.items())
+            raise UnaskableError(
+                f"{provider.name}: this menu cannot be asked as questions: {problems}. A fallback that writes text can "
+                "fill them: Runtime(..., fallback='openai:...')"
+            )
+        about, images = _state(prompt, state, provider.name, capabilities)
+        self._request = QuestionRequest(about, self.questions, model, images)
         try:
-            self.questions = menu.questions(instructions, capabilities.question_types)
-        except UnaskableError as error:
-            raise UnaskableError(f"{provider.name}: {error}") from None
-        self._request = QuestionRequest(prompt if state is None else state, self.questions, model)
+            check_request(provider, self._request)
+        except DecisionProviderError as error:
+            raise UnaskableError(str(error)) from None
 
     def request(self, attempts: list[Attempt]) -> QuestionRequest:
         """The same one always."""
         return self._request
 
-    def read(self, reply: Reply) -> Choice | Failure:
+    def read(self, reply: Reply) -> binding.Choice | Failure:
         """The choice that the answers make; only the picked option's fields are looked at."""
-        problem = check_answers(self.questions, reply.answers)
-        if problem is not None:
-            return problem
+        invalid = invalid_answers(self.questions, reply.answers, rounded=True)
+        if invalid is not None:
+            return Failure(FailureKind.INCONSISTENT_ANSWER, in_words(*invalid))
         answers: Mapping[str, Answer] = reply.answers or {}
         pick = answers[PICK]
         if not isinstance(pick, ChoiceAnswer):
@@ -72,18 +93,66 @@ class QuestionAsker:
             return Failure(
                 FailureKind.UNSURE, f"{shown} are {margin:.2f} apart, and at least {self.min_margin:.2f} was asked for"
             )
-        option = self.menu.index[pick.choice]
-        arguments = {}
-        for field in option.fields:
-            answer = answers.get(field_id(option, field))
-            if isinstance(answer, RefusalAnswer):
-                return Failure(FailureKind.REFUSAL, f"the model declined to fill {field.name!r} of {option.name!r}")
-            if answer is not None:
-                arguments[field.name] = _value(field, answer)
-        choice = bind(Pick(option.name, arguments), self.menu)
+        choice = self._filled(self.menu.index[pick.choice], answers)
         if isinstance(choice, Failure):
             return choice
         return replace(choice, probabilities=pick.probabilities, origin="model")
+
+    def _filled(self, option: Option[Any], answers: Mapping[str, Answer]) -> binding.Choice | Failure:
+        """The option with the arguments that were asked ahead; without any, where somebody else fills them."""
+        if option.name in self.unfilled:
+            return binding.Choice(option, {})
+        arguments = {}
+        for field in option.fields:
+            answer = answers.get(field_id(option, field))
+            if isinstance(answer, Refusal):
+                return Failure(FailureKind.REFUSAL, f"the model declined to fill {field.name!r} of {option.name!r}")
+            if answer is not None:
+                arguments[field.name] = _value(field, answer)
+        return bind(Pick(option.name, arguments), self.menu)
+
+
+def filled(
+    picking: Flow[Picked], unfilled: Mapping[str, Any], fill: Callable[[Option[Any]], Flow[Picked]]
+) -> Flow[Picked]:
+    """A decision model's choice, its arguments filled by a model that writes, where no question could.
+
+    Args:
+        picking: Comes to the choice.
+        unfilled: Options whose arguments are missing.
+        fill: Has one option filled.
+    """
+    found = yield from picking
+    option = found.choice.option
+    if option.name not in unfilled:
+        return found
+    own = yield from fill(option)
+    choice = replace(own.choice, probabilities=found.choice.probabilities, origin=found.choice.origin)
+    return replace(
+        own,
+        choice=choice,
+        reply=found.reply,
+        attempts=(*found.attempts, *own.attempts),
+        calls=(*found.calls, *own.calls),
+        decider=found.calls[-1],
+        filling=own.reply,
+    )
+
+
+def _state(prompt: Content, state: Any, name: str, capabilities: Capabilities) -> tuple[Any, Mapping[str, MediaPart]]:
+    """What the questions are about, and the images in it by token."""
+    about = text_of(prompt) if state is None else state_json(state)
+    media = [] if isinstance(prompt, str) else [part for part in prompt if isinstance(part, MediaPart)]
+    if not media:
+        return about, {}
+    if not (capabilities.images or "image" in capabilities.experimental_inputs):
+        raise UnaskableError(f"{name} reads text only; the content holds media")
+    images = {f"<image:{hashlib.sha256(part.data).hexdigest()[:32]}>": part for part in media}
+    if state is not None:
+        return [*(about if isinstance(about, list) else [about]), *images], images
+    tokens = {id(part): token for token, part in images.items()}
+    parts = [part.text if isinstance(part, TextPart) else tokens.get(id(part), "") for part in prompt]
+    return [part for part in parts if part], images
 
 
 def _value(field: Field, answer: Answer) -> Any:

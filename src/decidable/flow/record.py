@@ -45,6 +45,8 @@ class Decision(Generic[T_co]):
         votes: The samples, when several were asked for; else None.
         fallbacks: Providers that were asked before and did not decide, and why.
         tool_runs: The tools that ran before it, in order, with what they gave back.
+        filled_by: The provider that filled the arguments, where a decision model picked an option that it could not
+            fill; else None.
     """
 
     option: str
@@ -64,6 +66,7 @@ class Decision(Generic[T_co]):
     votes: Votes | None = None
     fallbacks: tuple[Fallback, ...] = ()
     tool_runs: tuple[ToolRun, ...] = ()
+    filled_by: str | None = None
 
     @property
     def probability(self) -> float | None:

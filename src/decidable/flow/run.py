@@ -77,9 +77,11 @@ class Run:
         """The provider's reply."""
         self._admit(effect)
         if self.recorder is None:
-            return effect.provider.send(effect.request, effect.deadline)
+            if effect.cancel is None:
+                return effect.provider.send(effect.request, effect.deadline)
+            return self._answered(effect)
         with self._recorded(self.recorder, effect.purpose, _asked(effect), effect.request) as keep:
-            return keep(effect.provider.send(effect.request, effect.deadline))
+            return keep(self._answered(effect))
 
     async def send_async(self, effect: Send) -> Any:
         """The provider's reply, without blocking the event loop."""
@@ -89,7 +91,21 @@ class Run:
         with self._recorded(self.recorder, effect.purpose, _asked(effect), effect.request) as keep:
             return keep(await self._answer(effect))
 
+    def _answered(self, effect: Send) -> Any:
+        if effect.cancel is None:
+            return effect.provider.send(effect.request, effect.deadline)
+        from decidable.flow.calling_off import answered  # few requests can be called off
+
+        return answered(lambda: effect.provider.send(effect.request, effect.deadline), effect.cancel)
+
     async def _answer(self, effect: Send) -> Any:
+        if effect.cancel is None:
+            return await self._answer_in_time(effect)
+        from decidable.flow.calling_off import answered_async  # as above
+
+        return await answered_async(lambda: self._answer_in_time(effect), effect.cancel)
+
+    async def _answer_in_time(self, effect: Send) -> Any:
         if effect.deadline is None:
             return await effect.provider.asend(effect.request, None)
         import asyncio
@@ -163,7 +179,7 @@ class Run:
             return self._resolve(effect)
         if type(effect) is Wait:
             self._before_wait(effect)
-            return self.host.sleep(effect.seconds)
+            return self._sleep(effect)
         if type(effect) is RunAll:
             return together.all_ended(effect, self._drive_inner)
         if type(effect) is Consult:
@@ -179,7 +195,7 @@ class Run:
             return await self._resolve_async(effect)
         if type(effect) is Wait:
             self._before_wait(effect)
-            return await self.host.sleep_async(effect.seconds)
+            return await self._sleep_async(effect)
         if type(effect) is RunAll:
             return await together.all_ended_async(effect, self._drive_inner)
         if type(effect) is Consult:
@@ -230,6 +246,20 @@ class Run:
             recorder.end(node, error=error)
             raise
         recorder.end(node, output=outcome)
+
+    def _sleep(self, effect: Wait) -> None:
+        if effect.cancel is None:
+            return self.host.sleep(effect.seconds)
+        from decidable.flow.calling_off import slept  # as above
+
+        return slept(effect.seconds, None if self.host is HOST else self.host.sleep, effect.cancel)
+
+    async def _sleep_async(self, effect: Wait) -> None:
+        if effect.cancel is None:
+            return await self.host.sleep_async(effect.seconds)
+        from decidable.flow.calling_off import slept_async  # as above
+
+        return await slept_async(effect.seconds, None if self.host is HOST else self.host.sleep_async, effect.cancel)
 
     def _before_wait(self, effect: Wait) -> None:
         if effect.before is not None:

@@ -43,6 +43,9 @@ class Transport:
         proxy: URL of a proxy; None takes the environment's.
         client: A sync client to use instead, with httpx's interface. It is not closed here.
         async_client: An async client to use instead. It is not closed here, and serves the event loop it belongs to.
+        credentials: Makes the headers that hold the key, when a request is sent; None if they are among `headers`.
+        reuse: Whether a connection is kept for the next request. An idle one may be closed by the server just when a
+            request goes out, and then nobody knows whether it arrived.
     """
 
     def __init__(
@@ -55,8 +58,11 @@ class Transport:
         proxy: str | None = None,
         client: Any = None,
         async_client: Any = None,
+        credentials: Callable[[], Mapping[str, str]] | None = None,
+        reuse: bool = True,
     ) -> None:
         self.name = name
+        self._credentials = credentials
         self.base_url = base_url.rstrip("/")
         self.address = _address(name, self.base_url)
         if timeout_s is not None and (not isinstance(timeout_s, (int, float)) or not timeout_s > 0):
@@ -69,7 +75,7 @@ class Transport:
         self._settings: dict[str, Any] = {
             "proxy": proxy,
             "timeout": self._timeout,
-            "limits": httpx.Limits(max_connections=None, max_keepalive_connections=CONNECTIONS),
+            "limits": httpx.Limits(max_connections=None, max_keepalive_connections=CONNECTIONS if reuse else 0),
             "follow_redirects": False,
         }
         self._given, self._given_async = client, async_client
@@ -138,9 +144,11 @@ class Transport:
 
     def _request(self, client: Any, call: HttpCall, deadline: float | None) -> Any:
         headers = {**call.headers, **self._headers} if call.headers else self._headers
+        if self._credentials is not None:
+            headers = {**headers, **self._credentials()}
         timeout = self._timeout if deadline is None else self._until(deadline)
         return client.build_request(
-            "POST", self.base_url + call.path, content=call.body, headers=headers, timeout=timeout
+            call.method, self.base_url + call.path, content=call.body or None, headers=headers, timeout=timeout
         )
 
     def _until(self, deadline: float) -> httpx.Timeout:
@@ -253,8 +261,9 @@ class Transport:
         names = {cls.__name__ for cls in type(error).__mro__}  # by name: a client like httpx need not be httpx
         if not names & {"HTTPError", "TransportError", "InvalidURL", "StreamError"} and not isinstance(error, OSError):
             raise error
+        sent = None if type(error).__name__ not in _NEVER_SENT else False
         if deadline is not None and time.monotonic() >= deadline - _SLACK_S:
-            raise self._late() from _bare(error)
+            raise self._late(sent) from _bare(error)
         what = "did not answer in time" if "TimeoutException" in names else _WHAT.get(type(error).__name__, "failed")
         if type(error).__name__ == "ConnectError":
             what += _why(str(error))
@@ -262,15 +271,19 @@ class Transport:
             f"the connection to {self.name} at {self.address} {what} ({type(error).__name__})",
             reason=LLMErrorReason.TRANSPORT,
             provider=self.name,
+            sent=sent,
         ) from _bare(error)
 
     def _refuse_late(self, deadline: float | None) -> None:
         if deadline is not None and time.monotonic() >= deadline:
             raise self._late()
 
-    def _late(self) -> LLMError:
+    def _late(self, sent: bool | None = None) -> LLMError:
         return LLMError(
-            f"{self.name} did not answer in the time given", reason=LLMErrorReason.TIMEOUT, provider=self.name
+            f"{self.name} did not answer in the time given",
+            reason=LLMErrorReason.TIMEOUT,
+            provider=self.name,
+            sent=sent,
         )
 
 
@@ -310,6 +323,9 @@ def _cut_off_at(deadline: float, response: Any) -> Timer | None:
 
 _SLACK_S = 0.005
 """A client's own clock may strike a moment before the deadline that it was set by."""
+
+_NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "InvalidURL"})
+"""What is raised before a byte of the request is on its way."""
 
 _WHAT = {
     "ConnectError": "could not be made",

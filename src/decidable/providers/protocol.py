@@ -4,14 +4,34 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
+from decidable.errors import DecisionProviderError
 from decidable.messages import Reply, Request
 
 if TYPE_CHECKING:
     from decidable.deltas import Delta
+    from decidable.questions.limits import Limits
+    from decidable.questions.types import QuestionRequest
 
-__all__ = ["Capabilities", "Provider", "StreamingProvider", "SyncProvider"]
+__all__ = ["Capabilities", "DecisionProvider", "Patience", "Provider", "StreamingProvider", "SyncProvider"]
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long, and how often, a decision provider is asked the same.
+
+    Attributes:
+        max_attempts: Times that a request is sent, the first included.
+        base_delay_s: Wait before the second, doubled each time; a service that names a time is waited for instead.
+        longest_delay_s: The longest wait that the service did not name.
+        timeout_s: Seconds for all of it, waits included; None for as long as the caller allows.
+    """
+
+    max_attempts: int = 3
+    base_delay_s: float = 0.5
+    longest_delay_s: float = 5.0
+    timeout_s: float | None = 30.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +45,12 @@ class Capabilities:
         output_schema: Holds the reply to a JSON Schema by itself.
         images: Takes images in the content.
         remote: Reaches beyond this process, so that tests forbid it. True unless a provider says otherwise.
-        max_choices: The most options one choice question may have, or None.
+        limits: What one `QuestionRequest` may hold; None where nothing is known.
+        models: The models that a request may name; None if any may be.
+        replay: ``"never"`` if a request that may have been answered, and paid, is never sent again; ``"safe"`` if
+            asking again costs no more than the tokens.
+        patience: How often a request that was not answered is sent again; None leaves it to the runtime's settings.
+        experimental_inputs: Inputs that it takes and does not promise to, such as ``"image"``.
         min_margin: Below this difference between the two likeliest options, a pick counts as unsure.
         tools: Takes tools, and answers with tool calls.
         forced_tools: Can be made to call a tool, by all of its models.
@@ -38,7 +63,11 @@ class Capabilities:
     output_schema: bool = False
     images: bool = False
     remote: bool = True
-    max_choices: int | None = None
+    limits: Limits | None = None
+    models: tuple[str, ...] | None = None
+    replay: Literal["never", "safe"] = "safe"
+    patience: Patience | None = None
+    experimental_inputs: frozenset[str] = frozenset()
     min_margin: float = 0.0
     tools: bool = False
     forced_tools: bool = False
@@ -101,6 +130,29 @@ class StreamingProvider(Provider, Protocol):
 
     def astream(self, request: Request, deadline: float | None = None) -> AsyncIterator[Delta | Reply]:
         """`stream` without blocking the event loop."""
+
+
+@runtime_checkable
+class DecisionProvider(Provider, Protocol):
+    """A provider that answers typed questions; its capabilities name the types, and what one request may hold.
+
+    `send` sends a request once. Whether it is sent again is for the flow to say, by `Capabilities.replay`,
+    `Capabilities.patience` and what the `DecisionProviderError` says of itself.
+    """
+
+    def check(self, request: QuestionRequest) -> None:
+        """Refuse what `send` would refuse before sending anything; does no I/O.
+
+        Raises:
+            DecisionProviderError: Of code ``invalid_request``, saying which limit.
+        """
+
+    def lost(self, deadline: bool) -> DecisionProviderError:
+        """The error for a request that was in flight when nobody waited any more.
+
+        Args:
+            deadline: Whether its time was over; else the caller cancelled it.
+        """
 
 
 class SyncProvider:

@@ -34,7 +34,8 @@ def register_endpoint(name: str, base_url: str, *, like: str = "openai", **chang
         name: Letters, digits, ``-`` and ``_``; a built-in name is replaced.
         base_url: What the wire's paths are appended to, e.g. ``"https://llm.example.com/v1"``.
         like: The endpoint that it behaves like; its wire and accent are taken over, its key is not.
-        changes: Fields of `decidable.providers.endpoint.Endpoint` in which it differs, such as
+        changes: Fields of `decidable.providers.endpoint.Endpoint`, or for a decision model of
+            `decidable.providers.decision_endpoint.DecisionEndpoint`, in which it differs, such as
             ``key="EXAMPLE_API_KEY"`` or ``omit=frozenset({"seed"})``.
 
     Raises:
@@ -49,20 +50,21 @@ def register_endpoint(name: str, base_url: str, *, like: str = "openai", **chang
     """
     from dataclasses import fields, replace
 
-    from decidable.providers.endpoint import Endpoint, Wire
-
     model = _endpoints().get(like)
     if model is None:
         raise UnknownProviderError(f"no endpoint is named {like!r}; {did_you_mean(like, tuple(_endpoints()))}")
-    known = tuple(field.name for field in fields(Endpoint))
+    known = tuple(field.name for field in fields(model))
     for change in changes:
         if change not in known:
             raise SettingError(f"an endpoint has no {change!r}; {did_you_mean(change, known)}")
-    if changes.get("wire", model.wire) not in get_args(Wire):
-        raise SettingError(f"a wire is one of {', '.join(map(repr, get_args(Wire)))}, not {changes['wire']!r}")
+    wires = _wires(model)
+    if changes.get("wire", model.wire) not in wires:
+        raise SettingError(f"a wire is one of {', '.join(map(repr, wires))}, not {changes['wire']!r}")
     if not base_url.startswith(("http://", "https://")):
         raise SettingError(f"the base URL of {name!r} must begin with http:// or https://, not {base_url!r}")
-    own = {"key": None, "key_optional": False, "url_variable": None, "url_suffix": ""}
+    own: dict[str, Any] = {"key": None, "key_optional": False, "url_variable": None}
+    if "url_suffix" in known:
+        own["url_suffix"] = ""
     endpoint = replace(model, name=_checked(name), base_url=base_url, **{**own, **changes})
 
     def factory(model: str | None, **settings: Any) -> Provider:
@@ -129,6 +131,14 @@ def _meant(spec: str) -> str:
     return did_you_mean(head, names)
 
 
+def _wires(endpoint: Any) -> tuple[Any, ...]:
+    from decidable.providers.decision_endpoint import DecisionEndpoint, DecisionWire
+    from decidable.providers.endpoint import Wire
+
+    return get_args(DecisionWire if isinstance(endpoint, DecisionEndpoint) else Wire)
+
+
+_TYPED_SETTINGS = ("max_attempts", "prices", "replay", "takes_images")
 _SETTINGS = ("api_key", "base_url", "timeout_s", "headers", "extra", "proxy", "client", "async_client")
 
 
@@ -136,22 +146,31 @@ _KINDS: Mapping[str, type] = {"api_key": str, "base_url": str, "proxy": str, "he
 
 
 def _remote(endpoint: Any, model: str | None, settings: Mapping[str, Any]) -> Provider:
+    from decidable.providers.decision_endpoint import DecisionEndpoint
+
+    typed = isinstance(endpoint, DecisionEndpoint)
+    known = (*_SETTINGS, *_TYPED_SETTINGS) if typed else _SETTINGS
     for name in settings:
-        if name not in _SETTINGS:
-            raise SettingError(f"{endpoint.name} has no setting {name!r}; {did_you_mean(name, _SETTINGS)}")
+        if name not in known:
+            raise SettingError(f"{endpoint.name} has no setting {name!r}; {did_you_mean(name, known)}")
     for name, kind in _KINDS.items():
         value = settings.get(name)
         if value is not None and not isinstance(value, kind):
             raise SettingError(f"{name} of {endpoint.name} is a {kind.__name__}, not {type(value).__name__}")
-    from decidable.providers.remote import RemoteProvider  # brings in httpx
+    if typed:
+        from decidable.providers.typed_remote import TypedRemoteProvider  # brings in httpx
+
+        return TypedRemoteProvider(endpoint, model, **settings)
+    from decidable.providers.remote import RemoteProvider  # as above
 
     return RemoteProvider(endpoint, model, **settings)
 
 
 def _endpoints() -> Mapping[str, Any]:
+    from decidable.providers.decision_endpoints import DECISION_ENDPOINTS
     from decidable.providers.endpoints import ENDPOINTS
 
-    return ENDPOINTS
+    return {**ENDPOINTS, **DECISION_ENDPOINTS}
 
 
 def _checked(name: str) -> str:

@@ -15,9 +15,9 @@ from decidable.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from decidable.flow.prompts import DECISION_FINISH_INSTRUCTION, LABEL_INSTRUCTION
 from decidable.messages import ChatRequest, Reply, Request, Usage
 from decidable.providers.protocol import Capabilities
+from decidable.questions.types import Answer, Choice, ChoiceAnswer, Noul, NoulAnswer, QuestionRequest
 from decidable.runtimes import Runtime
 from decidable.tools import Token, ToolCall
-from decidable.typed import Answer, ChoiceAnswer, ChoiceQuestion, NoulAnswer, NoulQuestion, QuestionRequest
 
 __all__ = [
     "ScriptError",
@@ -176,7 +176,7 @@ def _sure_answers(request: QuestionRequest, option: str, arguments: Mapping[str,
         _, _, rest = name.partition(":")
         owner, _, field = rest.rpartition(":")
         wanted = option if name == "pick" else arguments.get(field) if owner == option else None
-        if isinstance(question, ChoiceQuestion):
+        if isinstance(question, Choice):
             labels = list(question.criteria)
             label = wanted if isinstance(wanted, str) else json.dumps(wanted)
             label = {"true": "yes", "false": "no"}.get(label, label) if set(labels) == {"yes", "no"} else label
@@ -184,7 +184,7 @@ def _sure_answers(request: QuestionRequest, option: str, arguments: Mapping[str,
                 raise ScriptError(f"pick({option!r}): {field}={wanted!r} is none of {', '.join(labels)}")
             chosen = label if label in labels or name == "pick" else labels[0]
             answers[name] = ChoiceAnswer(chosen, {other: float(other == chosen) for other in labels})
-        elif isinstance(question, NoulQuestion):
+        elif isinstance(question, Noul):
             answers[name] = NoulAnswer(float(bool(wanted)))
     return Reply(answers=answers, stop="stop")
 
@@ -200,7 +200,7 @@ class ScriptedProvider:
             chat=not questions,
             question_types=frozenset({"noul", "choice", "score"}) if questions else frozenset(),
             output_schema=not questions,
-            images=True,
+            images=not questions,
             remote=False,
             tools=not questions,
             forced_tools=not questions,

@@ -6,17 +6,35 @@ text. Its probabilities rank the options; they are not calibrated.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from threading import Lock
-from typing import Protocol
+from typing import Any, Protocol
 
-from decidable.content import text_of
-from decidable.errors import SettingError, UnaskableError, UnknownProviderError, did_you_mean
-from decidable.menu import NO, YES
+from decidable.errors import (
+    DecisionProviderError,
+    ProviderErrorCode,
+    SettingError,
+    UnaskableError,
+    UnknownProviderError,
+    did_you_mean,
+)
 from decidable.messages import Reply, Request
 from decidable.providers.protocol import Capabilities, SyncProvider
-from decidable.typed import ChoiceAnswer, ChoiceQuestion, Question, QuestionRequest
+from decidable.questions.decoding import with_confidence
+from decidable.questions.limits import Limits, problem_of
+from decidable.questions.types import (
+    Answer,
+    ChoiceAnswer,
+    Noul,
+    NoulAnswer,
+    Provenance,
+    Question,
+    QuestionRequest,
+    Score,
+    ScoreAnswer,
+)
 
 __all__ = ["LocalProvider", "Scorer"]
 
@@ -33,10 +51,11 @@ MODELS = ("minilm",)
 
 
 class LocalProvider(SyncProvider):
-    """Answers a menu as choice questions, by similarity of meaning.
+    """Answers typed questions, and so menus, by similarity of meaning.
 
-    What it can: pick among described options, and fill fields with listed values (an enum, or a yes/no whose two
-    sides are described). What it cannot: reason, count, understand negation, write text or numbers.
+    What it can: pick among described options, fill fields with listed values (an enum, or a yes/no whose two sides
+    are described), and place a state on a rubric of described levels. What it cannot: reason, count, understand
+    negation, write text or numbers.
 
     Args:
         model: ``"minilm"`` (all-MiniLM-L6-v2, int8), the default.
@@ -69,7 +88,10 @@ class LocalProvider(SyncProvider):
         self.model: str | None = model
         self.temperature = temperature
         self.capabilities = Capabilities(
-            question_types=frozenset({"choice"}), remote=False, max_choices=255, min_margin=min_margin
+            question_types=frozenset({"noul", "choice", "score"}),
+            limits=Limits(choice_options=(1, 255), score_levels=(1, 10), sides_required=True),
+            remote=False,
+            min_margin=min_margin,
         )
         self._scorer = scorer or _loaded()
 
@@ -80,36 +102,65 @@ class LocalProvider(SyncProvider):
         )
 
     def send(self, request: Request, deadline: float | None = None) -> Reply:
-        """Answer choice questions; about 10 ms."""
+        """Answer typed questions; about 10 ms."""
         if not isinstance(request, QuestionRequest):
             raise UnaskableError(f"the local model {self.model!r} picks among options; it cannot write text")
-        state = text_of(request.state)
+        self.check(request)
         menus = [_candidates(question) for question in request.questions.values()]
-        scores = self._scorer.scores(state, menus)
+        scores = self._scorer.scores(_text(request.state), menus)
         answers = {
-            name: self._answer(menu, row)
-            for (name, menu), row in zip(request.questions.items(), scores, strict=True)
-            if isinstance(menu, ChoiceQuestion)
+            name: self._answer(question, row)
+            for (name, question), row in zip(request.questions.items(), scores, strict=True)
         }
-        return Reply(answers=answers, model=self.model, cost=0.0)
+        answered, sources = with_confidence(answers)
+        return Reply(
+            answers=answered, model=self.model, cost=0.0, provenance=Provenance(sources, cost_basis="reported")
+        )
 
-    def _answer(self, question: ChoiceQuestion, scores: Sequence[float]) -> ChoiceAnswer:
+    def check(self, request: QuestionRequest) -> None:
+        """As `DecisionProvider.check`."""
+        capabilities = self.capabilities
+        limits = capabilities.limits or Limits()
+        problem = problem_of(request, capabilities.question_types, limits, MODELS, images=False)
+        if problem is not None:
+            raise DecisionProviderError(
+                f"local: {problem}", code=ProviderErrorCode.INVALID_REQUEST, provider=self.name, sent=False
+            )
+
+    def lost(self, deadline: bool) -> DecisionProviderError:
+        """As `DecisionProvider.lost`: nothing was paid."""
+        what = "did not answer in the time given" if deadline else "was asked, and the caller cancelled it"
+        code = ProviderErrorCode.OUTCOME_UNKNOWN if deadline else ProviderErrorCode.ABORTED
+        return DecisionProviderError(
+            f"local {what}", code=code, cost_usd=0.0, cost_basis="reported", provider=self.name
+        )
+
+    def _answer(self, question: Question, scores: Sequence[float]) -> Answer:
         """Similarities as a softmax, which ranks and is not calibrated."""
-        labels = tuple(question.criteria)
         top = max(scores)
         weights = [math.exp((score - top) / self.temperature) for score in scores]
         total = sum(weights)
-        probabilities = {label: weight / total for label, weight in zip(labels, weights, strict=True)}
+        shares = [weight / total for weight in weights]
+        if isinstance(question, Noul):
+            return NoulAnswer(shares[0])
+        if isinstance(question, Score):
+            return ScoreAnswer(sum(level * share for level, share in enumerate(shares)), tuple(shares))
+        probabilities = dict(zip(question.criteria, shares, strict=True))
         return ChoiceAnswer(max(probabilities, key=probabilities.__getitem__), probabilities)
+
+
+def _text(state: Any) -> str:
+    """A state as the model reads it, which reads text."""
+    return state if isinstance(state, str) else json.dumps(state, ensure_ascii=False, indent=1, default=str)
 
 
 def _candidates(question: Question) -> tuple[str, ...]:
     """What each option of a question says, as the model reads it."""
-    if not isinstance(question, ChoiceQuestion):
-        raise UnaskableError(f"the local model answers choice questions only, not {type(question).__name__}")
+    if isinstance(question, Noul):  # the words yes and no mean nothing to it; their descriptions do
+        return question.true or "", question.false or ""
+    if isinstance(question, Score):
+        return question.criteria
     criteria = question.criteria
-    if set(criteria) == {YES, NO}:  # the words yes and no mean nothing to it; their descriptions do
-        return tuple(about or label for label, about in criteria.items())
     return tuple(f"{_words(label)}: {about}" if about else _words(label) for label, about in criteria.items())
 
 

@@ -22,11 +22,13 @@ class HttpCall:
         path: What follows the base URL, beginning with ``/``.
         body: JSON, encoded.
         headers: What this wire wants beside the content type.
+        method: The HTTP method.
     """
 
     path: str
     body: bytes
     headers: Mapping[str, str]
+    method: str = "POST"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
