@@ -162,7 +162,7 @@ def test_budgets_count_questions_too(ask):
 def test_requests_are_in_the_trace(ask):
     with trace() as kept:
         ask(judge_from_provider(Answering({"q": NoulAnswer(0.9)})), "x", ONE)
-    assert [node.kind for node in kept.roots] == ["model_call"]
+    assert [node.kind for node in kept.nodes] == ["model_call"]
 
 
 def test_errors_can_be_pickled():
