@@ -103,15 +103,15 @@ def main() -> None:
     """Start, say where, wait for the end."""
     parser = argparse.ArgumentParser(description="Serve SmolLM2-135M on 127.0.0.1 until stdin closes.")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--weights", type=Path, help="another GGUF file than the one in the package")
     parser.add_argument("--context", type=int, default=CONTEXT, help="tokens of each slot")
     parser.add_argument("--slots", type=int, default=SLOTS, help="requests that are answered at the same time")
     parser.add_argument("--verbosity", type=int, default=1, help="of llama.cpp on stderr: 1 errors, 3 all it does")
     args = parser.parse_args()
 
-    if missing := what_is_missing():
-        sys.exit(missing)
-    weights = find_weights()
-    assert weights is not None
+    weights = args.weights or find_weights()
+    if weights is None or find_spec(ENGINE) is None:
+        sys.exit(what_is_missing())
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, stop)
 

@@ -81,14 +81,23 @@ class Call:
         if reply.cost is not None:
             self.cost = reply.cost if self.cost is None else self.cost + reply.cost
 
-    def notify(self, info: RetryInfo) -> None:
-        """Tell the caller about a retry; without anybody to tell, a wait is worth a line in the log."""
+    def notify(self, info: RetryInfo, retries: int | None = None) -> None:
+        """Tell the caller about a retry; without anybody to tell, a wait is worth a line in the log.
+
+        Args:
+            info: What there is to say.
+            retries: How many there may be, where it is not `max_retries`.
+        """
         if self.on_retry is None:
             if info.kind == "transport":
                 import logging
 
                 logging.getLogger("decidable").warning(
-                    "%s; retry %d of %d in %.1f s", info.problem, info.attempt, self.max_retries, info.wait_s
+                    "%s; retry %d of %d in %.1f s",
+                    info.problem,
+                    info.attempt,
+                    self.max_retries if retries is None else retries,
+                    info.wait_s,
                 )
             return
         try:

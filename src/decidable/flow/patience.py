@@ -53,7 +53,7 @@ def ask_patiently(call: Call, patience: Patience, request: Request, purpose: str
                 raise _out_of_time(failed, seconds) from failed
             info = RetryInfo("transport", len(tries), seconds, failed, str(failed))
             try:
-                yield Wait(seconds, partial(call.notify, info), call.cancel)
+                yield Wait(seconds, partial(call.notify, info, most - 1), call.cancel)
             except AbortedError:
                 raise _told(_aborted(call), tries, now - call.started) from None
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from typing import Any
+from unicodedata import normalize
 
 from decidable.content import MediaPart
 from decidable.providers.decision_endpoint import DecisionEndpoint
@@ -12,7 +13,7 @@ from decidable.providers.wires.codec import HttpCall
 from decidable.providers.wires.decisions import Answered, body_bytes, said, usage_of
 from decidable.questions.checking import answers_of
 from decidable.questions.spelling import question_json
-from decidable.questions.types import Evidence, Question, QuestionRequest, Score
+from decidable.questions.types import Choice, Evidence, Question, QuestionRequest, Score
 
 __all__ = ["SystemOne"]
 
@@ -91,10 +92,25 @@ def asset(image: MediaPart) -> dict[str, str]:
 
 
 def _mended(answer: Any, question: Question | None) -> Any:
-    """An answer whose legend is a list, as one whose legend is indexed: nothing is guessed."""
+    """An answer whose form differs where nothing need be guessed: a legend in a list, names in another Unicode form."""
     if isinstance(question, Score) and isinstance(answer, dict) and isinstance(answer.get("legend"), list):
         return {**answer, "legend": {str(level): text for level, text in enumerate(answer["legend"])}}
+    if isinstance(question, Choice) and isinstance(answer, dict):
+        shares = answer.get("probabilities")
+        if isinstance(shares, dict) and shares.keys() != question.criteria.keys():
+            return _renamed(answer, shares, question)
     return answer
+
+
+def _renamed(answer: dict[str, Any], shares: dict[str, Any], question: Choice) -> dict[str, Any]:
+    """`answer` with its names as they were asked, if they are the same text to Unicode, each the same as one only."""
+    asked = {normalize("NFC", name): name for name in question.criteria}
+    given = {normalize("NFC", name): share for name, share in shares.items()}
+    if asked.keys() != given.keys() or len(asked) != len(question.criteria) or len(given) != len(shares):
+        return answer
+    chosen = answer.get("choice")
+    chosen = asked.get(normalize("NFC", chosen), chosen) if isinstance(chosen, str) else chosen
+    return {**answer, "choice": chosen, "probabilities": {asked[name]: share for name, share in given.items()}}
 
 
 def _evidence(body: Mapping[str, Any]) -> tuple[Evidence, ...]:
