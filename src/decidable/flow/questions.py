@@ -54,6 +54,7 @@ class QuestionAsker:
         capabilities = provider.capabilities
         self.menu = menu
         self.min_margin = capabilities.min_margin
+        self._is_checked = capabilities.checks
         limits = capabilities.limits
         sides_required = limits is not None and limits.sides_required
         instructions = text_of(prompt) if state is not None else ""
@@ -79,7 +80,7 @@ class QuestionAsker:
 
     def read(self, reply: Reply) -> binding.Choice | Failure:
         """The choice that the answers make; only the picked option's fields are looked at."""
-        invalid = invalid_answers(self.questions, reply.answers, rounded=True)
+        invalid = None if self._is_checked else invalid_answers(self.questions, reply.answers, rounded=True)
         if invalid is not None:
             return Failure(FailureKind.INCONSISTENT_ANSWER, in_words(*invalid))
         answers: Mapping[str, Answer] = reply.answers or {}

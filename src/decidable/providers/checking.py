@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decidable.errors import DecisionProviderError, ProviderErrorCode
-from decidable.providers.protocol import DecisionProvider, Provider
+from decidable.providers.protocol import Provider
 from decidable.questions.limits import NO_LIMITS, problem_of
 from decidable.questions.types import QuestionRequest
 
@@ -16,8 +16,9 @@ def check_request(provider: Provider, request: QuestionRequest) -> None:
     Raises:
         DecisionProviderError: Of code ``invalid_request``; nothing was sent.
     """
-    if isinstance(provider, DecisionProvider):
-        provider.check(request)
+    check = getattr(provider, "check", None)  # isinstance would look at every attribute of the protocol each time
+    if check is not None:
+        check(request)
         return
     capabilities = provider.capabilities
     limits = capabilities.limits or NO_LIMITS

@@ -51,6 +51,8 @@ class Capabilities:
             asking again costs no more than the tokens.
         patience: How often a request that was not answered is sent again; None leaves it to the runtime's settings.
         experimental_inputs: Inputs that it takes and does not promise to, such as ``"image"``.
+        checks: Whether `send` refuses typed questions that it does not take, and checks its answers, so that nobody
+            else need.
         min_margin: Below this difference between the two likeliest options, a pick counts as unsure.
         tools: Takes tools, and answers with tool calls.
         forced_tools: Can be made to call a tool, by all of its models.
@@ -68,6 +70,7 @@ class Capabilities:
     replay: Literal["never", "safe"] = "safe"
     patience: Patience | None = None
     experimental_inputs: frozenset[str] = frozenset()
+    checks: bool = False
     min_margin: float = 0.0
     tools: bool = False
     forced_tools: bool = False

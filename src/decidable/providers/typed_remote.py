@@ -342,6 +342,7 @@ def _capabilities(endpoint: DecisionEndpoint) -> Capabilities:
         models=endpoint.models,
         replay=endpoint.replay,
         patience=endpoint.patience,
+        checks=True,
         experimental_inputs=frozenset() if endpoint.images == "none" else frozenset({"image"}),
     )
 

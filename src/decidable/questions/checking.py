@@ -115,19 +115,18 @@ def answers_of(questions: Mapping[str, Question], given: Any, *, rounded: bool =
         if kind == "refusal":
             made[name] = _REFUSAL
             continue
-        read = _READERS.get(type(question))
-        if read is None or kind != _TYPES[type(question)]:
+        wanted, read, reason_of = _BY_TYPE[type(question)]
+        if kind != wanted:
             return REASONS[3], name
         found = read(question, answer)
-        reason = found if isinstance(found, str) else _reason(question, found, rounded)
+        reason = found if isinstance(found, str) else reason_of(question, found, rounded)
         if reason is not None:
             return reason, name
-        made[name] = found  # type: ignore[assignment]  # no str, or there was a reason
+        made[name] = found
     return made
 
 
 _REFUSAL = Refusal()
-_TYPES: dict[type, str] = {Noul: "noul", Choice: "choice", Score: "score"}
 
 
 def _noul_of(_question: Any, given: Mapping[str, Any]) -> NoulAnswer:
@@ -164,26 +163,23 @@ def _instead_of_probabilities(given: Any, confidence: Any) -> str:
     return _confidence_problem(confidence) or ("probability_keys" if isinstance(given, list) else "probabilities")
 
 
-_READERS: dict[type, Callable[[Any, Mapping[str, Any]], Answer | str]] = {
-    Noul: _noul_of,
-    Choice: _choice_of,
-    Score: _score_of,
-}
-
-
 def _reason(question: Question, answer: Answer, rounded: bool) -> str | None:
     if isinstance(answer, Refusal):
         return None
     if isinstance(question, Noul) and isinstance(answer, NoulAnswer):
-        return None if _is_probability(answer.noul) else "noul_probability"
+        return _noul_reason(question, answer, rounded)
     if isinstance(question, Choice) and isinstance(answer, ChoiceAnswer):
-        return _choice_reason(question, answer)
+        return _choice_reason(question, answer, rounded)
     if isinstance(question, Score) and isinstance(answer, ScoreAnswer):
         return _score_reason(question, answer, rounded)
     return "answer_type"
 
 
-def _choice_reason(question: Choice, answer: ChoiceAnswer) -> str | None:
+def _noul_reason(_question: Noul, answer: NoulAnswer, _rounded: bool) -> str | None:
+    return None if _is_probability(answer.noul) else "noul_probability"
+
+
+def _choice_reason(question: Choice, answer: ChoiceAnswer, _rounded: bool) -> str | None:
     probabilities = answer.probabilities
     values = tuple(probabilities.values())
     if problem := _confidence_problem(answer.confidence) or _probabilities_problem(values):
@@ -215,7 +211,8 @@ def _score_reason(question: Score, answer: ScoreAnswer, rounded: bool) -> str | 
     if abs(answer.score) > len(values):  # also what is too large to count with
         return "score_consistency"
     mean = sum([level * p for level, p in enumerate(values)])
-    if abs(mean - answer.score) > (_rounding(answer.score, values) if rounded else SCORE_TOLERANCE):
+    off = abs(mean - answer.score)
+    if off > SCORE_TOLERANCE and not (rounded and off <= _rounding(answer.score, values)):
         return "score_consistency"
     return None if 0 <= answer.score <= len(values) - 1 else "score_range"
 
@@ -226,7 +223,7 @@ def _confidence_problem(confidence: Any) -> str | None:
 
 def _probabilities_problem(values: Sequence[Any]) -> str | None:
     for value in values:
-        if not _is_probability(value):
+        if not (type(value) is float and 0 <= value <= 1) and not _is_probability(value):
             return "probabilities"
     return None
 
@@ -270,3 +267,11 @@ def _is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return isinstance(value, int) or math.isfinite(value)
+
+
+_BY_TYPE: dict[type, tuple[str, Callable[[Any, Mapping[str, Any]], Any], Callable[[Any, Any, bool], str | None]]] = {
+    Noul: ("noul", _noul_of, _noul_reason),
+    Choice: ("choice", _choice_of, _choice_reason),
+    Score: ("score", _score_of, _score_reason),
+}
+"""A type of question: what its answers are called, how one is read, and why it cannot be used."""
