@@ -26,6 +26,7 @@ from task import ANSWER, Queues, Script, floor, hostile, long_replies, queues
 from task import TICKET as PROMPT
 from timing import BATCHES, awaited_us, calls, cpu_us, cpu_us_each, gathered_us
 from tool_loop import tool_loop
+from typed_questions import typed_questions
 
 HERE = Path(__file__).resolve().parent
 
@@ -275,6 +276,7 @@ def main() -> int:
         lambda: reading(batches),
         lambda: tool_loop(batches),
         lambda: over_http(batches),
+        lambda: typed_questions(batches),
         lambda: imports(3 if quick else 9),
         local_model,
     ):

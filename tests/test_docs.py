@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import get_args
 
 from decidable.attempt import FailureKind
-from decidable.errors import LLMErrorReason, RunStopped, UsageError
+from decidable.errors import LLMErrorReason, ProviderErrorCode, RunStopped, UsageError
 from decidable.flow.record import FallbackOn
+from decidable.providers.decision_endpoints import DECISION_ENDPOINTS
 from decidable.providers.endpoints import ENDPOINTS
 from decidable.settings import Via
 
@@ -39,7 +40,28 @@ def test_the_table_of_endpoints():
 
 
 def test_every_wire_has_a_page():
-    assert {page.stem for page in (DOCS / "wires").glob("*.md")} == {e.wire for e in ENDPOINTS.values()}
+    wires = {e.wire for e in ENDPOINTS.values()} | {e.wire for e in DECISION_ENDPOINTS.values()}
+    assert {page.stem for page in (DOCS / "wires").glob("*.md")} == wires
+
+
+def test_the_table_of_decision_servers():
+    assert rows("decision-models.md", "name | key") == [
+        [
+            f"`{e.name}`",
+            "none needed" if e.key_optional else f"`{e.key}`",
+            e.replay,
+            f"`{e.default_model}`" if e.default_model else "",
+            "{}-{}".format(*e.limits.choice_options) if e.limits.choice_options else "",
+            str(e.limits.max_questions or ""),
+            "reported" if e.cost else "list price" if e.list_price else "`prices=`",
+        ]
+        for name, e in DECISION_ENDPOINTS.items()
+        if name == e.name
+    ]
+
+
+def test_the_table_of_decision_errors():
+    assert [row[0] for row in rows("errors.md", "code")] == [f"`{code.value}`" for code in ProviderErrorCode]
 
 
 def test_the_number_of_endpoints_in_the_readme():

@@ -22,14 +22,17 @@ from decidable.questions.checking import in_words, invalid_answers
 from decidable.questions.decoding import Sidecar, decode, sidecar_of, with_confidence
 from decidable.questions.types import (
     Answer,
+    Choice,
     ConfidenceSource,
     CostBasis,
     Evidence,
+    Noul,
     Provenance,
     ProviderAttempt,
     Question,
     QuestionRequest,
     Refusal,
+    Score,
 )
 from decidable.settings import checked_seconds
 
@@ -272,13 +275,16 @@ def _unusable(call: Call, reply: Reply, invalid: tuple[str, str | None]) -> Deci
     return error
 
 
+_QUESTIONS = frozenset({Noul, Choice, Score})
+
+
 def _refuse_no_questions(questions: Any) -> None:
     if not isinstance(questions, Mapping) or not questions:
         raise QuestionError("give at least one question, as a mapping from an id of yours to a Noul, Choice or Score")
     for name, question in questions.items():
         if not isinstance(name, str) or not name:
             raise QuestionError(f"a question's id is text, not {name!r}")
-        if not isinstance(question, Question):
+        if type(question) not in _QUESTIONS:
             raise QuestionError(f"question {name!r} is a Noul, a Choice or a Score, not {question!r}")
 
 

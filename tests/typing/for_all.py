@@ -11,19 +11,25 @@ from decidable import (
     ApprovalRequest,
     ApprovalRequired,
     Budget,
+    DecisionProviderError,
     Denied,
     FunctionOption,
+    Judge,
+    Judgement,
     RunStopped,
     Runtime,
     Verdict,
     agent,
     async_agent,
     decision,
+    judge_from_provider,
     mcp_tools,
+    parallel_provider,
     runtime,
     tool,
     use_budget,
 )
+from decidable.questions import Choice, Noul, Question, Score, questions_of
 
 # Tools: what a call takes, and what it gives.
 careful = tool(two, requires_approval=lambda arguments: arguments["a"] > 3, timeout_s=1.5)
@@ -66,3 +72,22 @@ async def with_tools() -> None:
         assert_type(await runtime.async_exec("?", tools=[*tools, later]), str)
     with use_budget(Budget(seconds=3)) as spent:
         assert_type(spent.requests, int)
+
+
+# Typed questions: what is asked, and what comes back.
+judge = judge_from_provider(parallel_provider(api_key="k", modes=["fast"]))
+assert_type(judge, Judge)
+asked = {"refund": Noul("A refund?"), "team": Choice("Which?", ["a", "b"]), "anger": Score("How?", ["low", "high"])}
+judgement = judge.ask({"ticket": 1}, asked, timeout_s=3)
+assert_type(judgement, Judgement)
+assert_type(judgement.values, dict[str, str | bool | int])
+assert_type(judgement.cost_usd, float | None)
+assert_type(questions_of({"properties": {}}), dict[str, Question])
+
+
+async def asks() -> Judgement:
+    return await judge.async_ask("text", {"q": Noul("?")}, model="parallel-fast")
+
+
+def looks(error: DecisionProviderError) -> None:
+    assert_type(error.cost_usd, float | None)

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared import Colour, Escalate, Plain, Point, Refund, Row, later, later_text, one, other, plain, plain_too, text, two
+from shared import (
+    Colour,
+    Escalate,
+    Plain,
+    Point,
+    Refund,
+    Row,
+    later,
+    later_text,
+    one,
+    other,
+    plain,
+    plain_too,
+    text,
+    two,
+)
 from typing_extensions import assert_type
 
 from decidable import (

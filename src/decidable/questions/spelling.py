@@ -28,7 +28,7 @@ def question_json(question: Question, *, both_sides: bool = False, named_options
     made: dict[str, Any] = {"type": "noul"}
     if question.instructions:
         made["instructions"] = question.instructions
-    if sides := _sides(question, both_sides):
+    if isinstance(question, Noul) and (sides := _sides(question, both_sides)):
         made["criteria"] = sides
     return made
 

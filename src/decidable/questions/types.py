@@ -31,8 +31,16 @@ __all__ = [
 ]
 
 
+class Question:
+    """A `Noul`, a `Choice` or a `Score`."""
+
+    __slots__ = ()
+
+    instructions: str
+
+
 @dataclass(frozen=True, slots=True)
-class Noul:
+class Noul(Question):
     """A yes/no question, answered with P(yes).
 
     Attributes:
@@ -57,13 +65,13 @@ class Noul:
             raise QuestionError("a Noul needs instructions, or a description of one side")
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+@dataclass(frozen=True, slots=True, init=False)
+class Choice(Question):
     """Exactly one of a closed set.
 
-    Attributes:
+    Args:
         instructions: What is to be chosen; may be empty where the state says it.
-        criteria: Each option and its description, or None. A list of options is taken as options without descriptions.
+        criteria: Each option and its description, or None; or a list of options without descriptions.
 
     Raises:
         QuestionError: There is no option, or one is no text or stands twice.
@@ -72,28 +80,26 @@ class Choice:
     instructions: str
     criteria: Mapping[str, str | None]
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.instructions, str):
-            raise QuestionError(f"the instructions of a Choice are text, not {self.instructions!r}")
-        given: object = self.criteria
-        if not isinstance(given, Mapping):
-            object.__setattr__(self, "criteria", _options(given))
-        if not self.criteria:
+    def __init__(self, instructions: str, criteria: Mapping[str, str | None] | Iterable[str]) -> None:
+        _refuse_no_text("Choice", instructions)
+        given: Mapping[Any, Any] = criteria if isinstance(criteria, Mapping) else _options(criteria)
+        if not given:
             raise QuestionError("a Choice needs at least one option")
-        pairs: Iterable[tuple[object, object]] = self.criteria.items()
-        for option, about in pairs:
+        for option, about in given.items():
             if not isinstance(option, str) or not (about is None or isinstance(about, str)):
                 raise QuestionError(
                     f"criteria of a Choice map an option's name to its description or None; {option!r}: {about!r} "
                     "is something else"
                 )
+        object.__setattr__(self, "instructions", instructions)
+        object.__setattr__(self, "criteria", given)
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+@dataclass(frozen=True, slots=True, init=False)
+class Score(Question):
     """A place on an ordered rubric.
 
-    Attributes:
+    Args:
         instructions: What is to be rated.
         criteria: The descriptions of the levels, lowest first; the index is the level.
 
@@ -104,16 +110,20 @@ class Score:
     instructions: str
     criteria: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.instructions, str):
-            raise QuestionError(f"the instructions of a Score are text, not {self.instructions!r}")
-        levels: object = self.criteria
-        if isinstance(levels, (str, Mapping)) or not isinstance(levels, Iterable):
-            raise QuestionError(f"criteria of a Score are a list of levels, lowest first, not {levels!r}")
-        if type(self.criteria) is not tuple:
-            object.__setattr__(self, "criteria", tuple(self.criteria))
-        if not self.criteria or not all(isinstance(level, str) for level in self.criteria):
-            raise QuestionError(f"a Score needs levels, each described in text; it has {self.criteria!r}")
+    def __init__(self, instructions: str, criteria: Iterable[str]) -> None:
+        _refuse_no_text("Score", instructions)
+        if isinstance(criteria, (str, Mapping)) or not isinstance(criteria, Iterable):
+            raise QuestionError(f"criteria of a Score are a list of levels, lowest first, not {criteria!r}")
+        levels: tuple[Any, ...] = tuple(criteria)
+        if not levels or not all(isinstance(level, str) for level in levels):
+            raise QuestionError(f"a Score needs levels, each described in text; it has {levels!r}")
+        object.__setattr__(self, "instructions", instructions)
+        object.__setattr__(self, "criteria", levels)
+
+
+def _refuse_no_text(kind: str, instructions: Any) -> None:
+    if not isinstance(instructions, str):
+        raise QuestionError(f"the instructions of a {kind} are text, not {instructions!r}")
 
 
 def _options(given: Any) -> dict[str, None]:
@@ -124,9 +134,6 @@ def _options(given: Any) -> dict[str, None]:
     if len(made) != len(names):
         raise QuestionError(f"an option stands twice in {names!r}")
     return made
-
-
-Question: TypeAlias = Noul | Choice | Score
 
 
 @dataclass(frozen=True, slots=True)

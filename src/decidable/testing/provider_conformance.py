@@ -144,7 +144,7 @@ def _good(question: Question) -> Answer:
         if not rest:
             return ChoiceAnswer(first, {first: 1.0})
         return ChoiceAnswer(first, {first: 0.8, **{name: 0.2 / len(rest) for name in rest}})
-    count = len(question.criteria)
+    count = len(question.criteria) if isinstance(question, Score) else 0
     shares = (*[0.25 / (count - 1) if count > 1 else 0.0] * (count - 1), 0.75 if count > 1 else 1.0)
     return ScoreAnswer(sum(level * share for level, share in enumerate(shares)), shares)
 

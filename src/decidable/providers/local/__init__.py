@@ -12,20 +12,15 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any, Protocol
 
-from decidable.errors import (
-    DecisionProviderError,
-    ProviderErrorCode,
-    SettingError,
-    UnaskableError,
-    UnknownProviderError,
-    did_you_mean,
-)
+from decidable.errors import SettingError, UnaskableError, UnknownProviderError, did_you_mean
 from decidable.messages import Reply, Request
+from decidable.providers.checking import check_request
 from decidable.providers.protocol import Capabilities, SyncProvider
 from decidable.questions.decoding import with_confidence
-from decidable.questions.limits import Limits, problem_of
+from decidable.questions.limits import Limits
 from decidable.questions.types import (
     Answer,
+    Choice,
     ChoiceAnswer,
     Noul,
     NoulAnswer,
@@ -90,6 +85,7 @@ class LocalProvider(SyncProvider):
         self.capabilities = Capabilities(
             question_types=frozenset({"noul", "choice", "score"}),
             limits=Limits(choice_options=(1, 255), score_levels=(1, 10), sides_required=True),
+            models=MODELS if scorer is None else None,
             remote=False,
             min_margin=min_margin,
         )
@@ -105,7 +101,7 @@ class LocalProvider(SyncProvider):
         """Answer typed questions; about 10 ms."""
         if not isinstance(request, QuestionRequest):
             raise UnaskableError(f"the local model {self.model!r} picks among options; it cannot write text")
-        self.check(request)
+        check_request(self, request)
         menus = [_candidates(question) for question in request.questions.values()]
         scores = self._scorer.scores(_text(request.state), menus)
         answers = {
@@ -115,24 +111,6 @@ class LocalProvider(SyncProvider):
         answered, sources = with_confidence(answers)
         return Reply(
             answers=answered, model=self.model, cost=0.0, provenance=Provenance(sources, cost_basis="reported")
-        )
-
-    def check(self, request: QuestionRequest) -> None:
-        """As `DecisionProvider.check`."""
-        capabilities = self.capabilities
-        limits = capabilities.limits or Limits()
-        problem = problem_of(request, capabilities.question_types, limits, MODELS, images=False)
-        if problem is not None:
-            raise DecisionProviderError(
-                f"local: {problem}", code=ProviderErrorCode.INVALID_REQUEST, provider=self.name, sent=False
-            )
-
-    def lost(self, deadline: bool) -> DecisionProviderError:
-        """As `DecisionProvider.lost`: nothing was paid."""
-        what = "did not answer in the time given" if deadline else "was asked, and the caller cancelled it"
-        code = ProviderErrorCode.OUTCOME_UNKNOWN if deadline else ProviderErrorCode.ABORTED
-        return DecisionProviderError(
-            f"local {what}", code=code, cost_usd=0.0, cost_basis="reported", provider=self.name
         )
 
     def _answer(self, question: Question, scores: Sequence[float]) -> Answer:
@@ -145,7 +123,8 @@ class LocalProvider(SyncProvider):
             return NoulAnswer(shares[0])
         if isinstance(question, Score):
             return ScoreAnswer(sum(level * share for level, share in enumerate(shares)), tuple(shares))
-        probabilities = dict(zip(question.criteria, shares, strict=True))
+        options = question.criteria if isinstance(question, Choice) else ()
+        probabilities = dict(zip(options, shares, strict=True))
         return ChoiceAnswer(max(probabilities, key=probabilities.__getitem__), probabilities)
 
 
@@ -160,8 +139,8 @@ def _candidates(question: Question) -> tuple[str, ...]:
         return question.true or "", question.false or ""
     if isinstance(question, Score):
         return question.criteria
-    criteria = question.criteria
-    return tuple(f"{_words(label)}: {about}" if about else _words(label) for label, about in criteria.items())
+    options = question.criteria.items() if isinstance(question, Choice) else ()
+    return tuple(f"{_words(label)}: {about}" if about else _words(label) for label, about in options)
 
 
 def _words(label: str) -> str:

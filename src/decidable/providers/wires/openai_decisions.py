@@ -47,7 +47,8 @@ class OpenAIDecisions:
         if isinstance(question, Score):
             levels = [{"label": label} for label in question.criteria]
             return {"type": "score", "instructions": question.instructions, "levels": levels}
-        return {"type": "predicate", "instructions": _proposition(question)}
+        about = _proposition(question) if isinstance(question, Noul) else question.instructions
+        return {"type": "predicate", "instructions": about}
 
     def encode(self, request: QuestionRequest, model: str | None) -> HttpCall:
         """The request in this wire's form."""

@@ -56,9 +56,10 @@ class SystemOne:
         """What the body of a successful answer says; or the reason why it cannot be used."""
         endpoint = self.endpoint
         given = body.get("answers")
-        if isinstance(given, dict):
-            given = {name: _mended(answer, request.questions.get(name)) for name, answer in given.items()}
         found = answers_of(request.questions, given, rounded=True)
+        if isinstance(found, tuple) and isinstance(given, dict):
+            mended = {name: _mended(answer, request.questions.get(name)) for name, answer in given.items()}
+            found = answers_of(request.questions, mended, rounded=True)
         if isinstance(found, tuple):
             return found[0]
         if endpoint.strict and (problem := _envelope_problem(body)):
