@@ -11,7 +11,7 @@ import pytest
 from decidable.judging import Judge
 from decidable.providers.wires.codec import HttpReply
 from decidable.testing import allow_requests
-from decidable.testing.provider_conformance import FakeTransport, _Clock, assert_no_secret
+from decidable.testing.provider_conformance import FakeTransport, FastClock, assert_no_secret
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -29,7 +29,7 @@ class Service:
     """A provider on a fake service, asked sync or async."""
 
     def __init__(self, factory, how, *args, **settings):
-        self.transport, self.clock, self.how = FakeTransport(), _Clock(), how
+        self.transport, self.clock, self.how = FakeTransport(), FastClock(), how
         client, async_client = self.transport.clients()
         self.provider = factory(*args, client=client, async_client=async_client, **settings)
         self.judge = Judge({"it": self.provider}, "it", self.clock.host())
