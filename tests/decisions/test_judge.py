@@ -189,3 +189,20 @@ def test_a_runtime_and_a_judge_may_share_a_provider(service):
 
 def test_two_transports_do_not_share_anything():
     assert FakeTransport().sends is not FakeTransport().sends
+
+
+def test_a_budget_of_time_says_so_itself(service):
+    it = service(systemone_provider, "http://localhost:8080")
+    with use_budget(Budget(seconds=0.1)), pytest.raises(BudgetExceeded) as caught:
+        it.ask("x", ONE, (reply({"answers": {"q": {"type": "noul", "noul": 0.5}}}), 5.0))
+    assert isinstance(caught.value.__cause__, DecisionProviderError)
+    assert caught.value.__cause__.code == "outcome_unknown"
+
+
+def test_a_deadline_around_the_call_counts(service):
+    it = service(systemone_provider, "http://localhost:8080")
+    error = it.fails("x", ONE, (reply({}), 5.0), timeout_s=0.05)
+    assert error.code == "outcome_unknown"
+    (attempt,) = error.provider_attempts
+    assert (attempt.status, attempt.number) == ("unknown", 1)
+    assert 40 < attempt.elapsed_ms < 3000

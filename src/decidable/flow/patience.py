@@ -32,16 +32,16 @@ def ask_patiently(call: Call, patience: Patience, request: Request, purpose: str
     most = min(patience.max_attempts, call.max_retries + 1)
     tries: tuple[ProviderAttempt, ...] = ()
     while True:
-        yield from _still_wanted(call, deadline, tries)
+        asked_at = yield from _still_wanted(call, deadline, tries)
         yield from admitted(call, request)
         try:
             reply: Reply = yield Send(call.provider, request, deadline, purpose, call.cancel)
         except (LLMError, AbortedError) as error:
-            failed = _settled(call, error)
-            tries += _numbered(failed.provider_attempts, len(tries))
             now: float = yield Now()
+            failed = _settled(call, error, now - asked_at)
+            tries += _numbered(failed.provider_attempts, len(tries))
             _told(failed, tries, now - call.started)
-            if error.__class__ is LLMError and failed.reason is LLMErrorReason.TIMEOUT:
+            if deadline is not None and now >= deadline:
                 blame_budget(call, now, failed)
             if not failed.retryable or len(tries) >= most:
                 raise failed from error.__cause__
@@ -71,34 +71,33 @@ def _ends(call: Call, patience: Patience, begun: float) -> float | None:
     return own
 
 
-def _still_wanted(call: Call, deadline: float | None, tries: Sequence[ProviderAttempt]) -> Flow[None]:
-    """Raise if nobody waits for an answer any more, so that none is asked for."""
+def _still_wanted(call: Call, deadline: float | None, tries: Sequence[ProviderAttempt]) -> Flow[float]:
+    """This instant; raises if nobody waits for an answer any more, so that none is asked for."""
     now: float = yield Now()
     if call.cancel is not None and call.cancel.is_cancelled:
         raise _told(_aborted(call), tries, now - call.started)
     if deadline is not None and now >= deadline:
         blame_budget(call, now, None)
-        late = DecisionProviderError(
-            f"{call.provider.name} was not asked: the time given was over before",
-            code=ProviderErrorCode.TIMEOUT,
-            provider=call.provider.name,
-            model=call.provider.model,
-            sent=False,
-        )
-        raise _told(late, tries, now - call.started)
+        raise _told(_too_late(call), tries, now - call.started)
+    return now
 
 
 def _aborted(call: Call) -> DecisionProviderError:
+    return _unasked(call, "the caller cancelled it", ProviderErrorCode.ABORTED)
+
+
+def _too_late(call: Call) -> DecisionProviderError:
+    return _unasked(call, "the time given was over before", ProviderErrorCode.TIMEOUT)
+
+
+def _unasked(call: Call, why: str, code: ProviderErrorCode) -> DecisionProviderError:
+    provider = call.provider
     return DecisionProviderError(
-        f"{call.provider.name} was not asked: the caller cancelled it",
-        code=ProviderErrorCode.ABORTED,
-        provider=call.provider.name,
-        model=call.provider.model,
-        sent=False,
+        f"{provider.name} was not asked: {why}", code=code, provider=provider.name, model=provider.model, sent=False
     )
 
 
-def _settled(call: Call, error: LLMError | AbortedError) -> DecisionProviderError:
+def _settled(call: Call, error: LLMError | AbortedError, elapsed_s: float) -> DecisionProviderError:
     """The provider's own error for what ended a request, also where the driver ended it."""
     if isinstance(error, DecisionProviderError):
         return error
@@ -106,8 +105,10 @@ def _settled(call: Call, error: LLMError | AbortedError) -> DecisionProviderErro
     late = isinstance(error, LLMError) and error.reason is LLMErrorReason.TIMEOUT
     if isinstance(error, AbortedError) and not error.in_flight:
         return _aborted(call)
+    if late and isinstance(error, LLMError) and error.sent is False:
+        return _too_late(call)
     if isinstance(provider, DecisionProvider) and (late or isinstance(error, AbortedError)):
-        return provider.lost(late)
+        return provider.lost(late, elapsed_s)
     code = ProviderErrorCode.ABORTED if isinstance(error, AbortedError) else ProviderErrorCode.OUTCOME_UNKNOWN
     return DecisionProviderError(f"{provider.name}: {error}", code=code, cost_basis="unknown", provider=provider.name)
 

@@ -212,7 +212,7 @@ class Run:
     def _admit(self, effect: Send) -> None:
         refuse_if_forbidden(effect.provider)
         if effect.deadline is not None and self.host.clock() >= effect.deadline:
-            raise _late(effect, "was not asked: the time given was over before")
+            raise _late(effect, "was not asked: the time given was over before", sent=False)
 
     def _resolve(self, effect: RunOption) -> Any:
         if self.recorder is None or not _is_recorded(effect):
@@ -340,7 +340,9 @@ def _asked(effect: Send) -> str:
     return f"{effect.provider.name}:{model}" if model else effect.provider.name
 
 
-def _late(effect: Send, what: str) -> LLMError:
+def _late(effect: Send, what: str, sent: bool | None = None) -> LLMError:
     provider = effect.provider
     model = effect.request.model or provider.model
-    return LLMError(f"{provider.name} {what}", reason=LLMErrorReason.TIMEOUT, provider=provider.name, model=model)
+    return LLMError(
+        f"{provider.name} {what}", reason=LLMErrorReason.TIMEOUT, provider=provider.name, model=model, sent=sent
+    )

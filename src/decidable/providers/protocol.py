@@ -150,11 +150,12 @@ class DecisionProvider(Provider, Protocol):
             DecisionProviderError: Of code ``invalid_request``, saying which limit.
         """
 
-    def lost(self, deadline: bool) -> DecisionProviderError:
-        """The error for a request that was in flight when nobody waited any more.
+    def lost(self, deadline: bool, elapsed_s: float) -> DecisionProviderError:
+        """The error for a request that was in flight when nobody waited any more, with its attempt.
 
         Args:
             deadline: Whether its time was over; else the caller cancelled it.
+            elapsed_s: Seconds since it was sent.
         """
 
 

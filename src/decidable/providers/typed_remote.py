@@ -133,11 +133,14 @@ class TypedRemoteProvider:
             if problem is not None:
                 self._refuse(problem, "images")
 
-    def lost(self, deadline: bool) -> DecisionProviderError:
+    def lost(self, deadline: bool, elapsed_s: float) -> DecisionProviderError:
         """As `DecisionProvider.lost`."""
         what = "did not answer in the time given" if deadline else "was asked, and the caller cancelled it"
         code = ProviderErrorCode.OUTCOME_UNKNOWN if deadline else ProviderErrorCode.ABORTED
-        return self._maybe_billed(f"{self.name} {what}; it may still have answered", code)
+        error = self._maybe_billed(f"{self.name} {what}; it may still have answered", code)
+        attempt = ProviderAttempt(str(uuid4()), 1, "unknown", elapsed_s * 1000, None, None, error.cost_usd)
+        error.provider_attempts = (attempt,)
+        return error
 
     def send(self, request: Request, deadline: float | None = None) -> Reply:
         """As `Provider.send`: once, whatever comes of it.
