@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 
 def run_python(example: Example) -> None:
-    code = compile("\n" * (example.line + example.parsed.line_offset) + dedent(example.parsed), example.path, "exec")
+    code = compile(
+        "\n" * (example.line + example.parsed.line_offset) + dedent(example.parsed),
+        example.path,
+        "exec",
+        dont_inherit=True,
+    )
     with redirect_stdout(StringIO()) as printed:
         exec(code, example.namespace)  # noqa: S102 - running the documentation is the point
     example.namespace["printed"] = printed.getvalue()
