@@ -6,8 +6,10 @@ import os
 
 import pytest
 
-from decidable import Runtime, decision
+from decidable import Runtime, connect, decision, judge_from_provider
+from decidable.providers.decision_endpoints import DECISION_ENDPOINTS
 from decidable.providers.endpoints import ENDPOINTS
+from decidable.questions import Choice, Noul, Score
 from decidable.testing import allow_requests
 
 MODELS = {
@@ -69,3 +71,49 @@ def test_a_real_decision_after_work_with_tools(live):
     question = "Look up order A-17, then decide what happens to it."
     assert live.exec(question, tools=[order_status], choices=options) == "s"
     assert looked_up == ["A-17"]
+
+
+DECIDERS = {
+    "typesafe": "jev-latest",
+    "parallel": "parallel-fast",
+    "openrouter-decisions": "liquid/d1",
+    "openai-decisions": "gpt-6-luna",
+    "perplexity-decisions": "pplx-decider-v1.2",
+    "cloudflare-decisions": "clef",
+    "fireworks-decisions": "default",
+    "upstage-decisions": "solar-decide",
+    "liquid-decisions": "d1",
+    "digitalocean-decisions": "default",
+    "ollama-decisions": "d1",
+    "llamacpp-decisions": "default",
+    "vllm-decisions": "default",
+    "sglang-decisions": "default",
+    "systemone": "jev-latest",
+}
+
+
+def test_every_decision_endpoint_has_a_live_test():
+    assert set(DECIDERS) == {endpoint.name for endpoint in DECISION_ENDPOINTS.values()}
+
+
+@pytest.mark.parametrize("name", DECIDERS)
+def test_a_real_judgement(name):
+    endpoint = DECISION_ENDPOINTS[name]
+    needed = (SWITCH, endpoint.url_variable if endpoint.key_optional else endpoint.key)
+    missing = [variable for variable in needed if variable and not os.environ.get(variable)]
+    if missing:
+        pytest.skip(f"asks {name}, for money or on a server of yours: set {' and '.join(missing)}")
+    model = os.environ.get(f"{SWITCH}_{name.upper().replace('-', '_')}", DECIDERS[name])
+    with allow_requests():
+        provider = connect(f"{name}:{model}", timeout_s=60)
+        found = judge_from_provider(provider).ask(
+            {"ticket": "The app crashes when I press Export. I have written three times!"},
+            {
+                "crash": Noul("Does the app crash?", "The app stops or closes by itself.", "The app works."),
+                "team": Choice("Which team?", {"billing": "Charges and refunds.", "technical": "Errors and crashes."}),
+                "anger": Score("How angry is the customer?", ["calm", "impatient", "furious"]),
+            },
+        )
+        provider.close()
+    assert (found.values["crash"], found.values["team"]) == (True, "technical")
+    assert found.request_sha256

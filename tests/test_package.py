@@ -111,7 +111,9 @@ def test_a_trace_that_is_off_costs_no_call():
     assert calls_of(one) == off
 
 
-@pytest.mark.parametrize("name", ["ticket_router", "work_then_decide", "nested_functions", "support_agent", "ask_a_decision_model"])
+@pytest.mark.parametrize(
+    "name", ["ticket_router", "work_then_decide", "nested_functions", "support_agent", "ask_a_decision_model"]
+)
 def test_examples_run(name, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", [name])
     if name == "ticket_router":

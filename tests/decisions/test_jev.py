@@ -10,8 +10,12 @@ import time
 import pytest
 from decisions_kit import reply
 
-from decidable import CancelToken, SettingError, jev_provider
+from decidable import CancelToken, DecisionProviderError, SettingError, jev_provider
+from decidable.judging import Judge
 from decidable.questions import Choice, ChoiceAnswer, Noul, NoulAnswer, Score, ScoreAnswer
+from decidable.testing import allow_requests
+from decidable.testing.provider_conformance import FastClock
+from loopback import serving
 
 KEY = "key-that-must-not-leak"
 ASKED = {
@@ -176,8 +180,6 @@ def test_the_deadline_includes_the_waits(jev):
 
 
 def test_called_off_before_in_a_wait_and_late(jev):
-    from decidable.judging import Judge
-
     it = jev()
     it.judge = Judge({"it": it.provider}, "it")  # with the real clock
     token = CancelToken()
@@ -241,3 +243,37 @@ def test_images_go_along(jev):
     it.ask({"photo": "<i1>"}, ONE, YES, images={"<i1>": image()})
     assert [one.method for one in it.transport.sends] == ["POST"]
     assert json.loads(it.transport.sends[0].body)["assets"].keys() == {"<i1>"}
+
+
+def test_over_real_sockets(monkeypatch):
+    """A server that fails once, and a connection that breaks once."""
+
+    def ok(connection):
+        connection.reply("200 OK", json.dumps(YES).encode())
+
+    def busy(connection):
+        connection.reply("503 Service Unavailable", b"{}")
+
+    with serving(busy, lambda connection: connection.cut(), ok) as server, allow_requests():
+        provider = jev_provider(api_key=KEY, base_url=server.url)
+        judge = Judge({"it": provider}, "it", FastClock().host())
+        found = judge.ask("x", ONE)
+        provider.close()
+    assert [attempt.status for attempt in found.attempts] == ["unknown", "unknown", "answered"]
+    assert b"authorization: Bearer" in server.requests[0] or b"Authorization: Bearer" in server.requests[0]
+
+
+@pytest.mark.parametrize("replay", ["never", "safe"])
+def test_a_refused_port_and_a_silent_server(replay):
+    with serving(lambda connection: time.sleep(2)) as server, allow_requests():
+        provider = jev_provider(api_key=KEY, base_url=server.url, replay=replay, timeout_s=0.3)
+        with pytest.raises(DecisionProviderError) as caught:
+            Judge({"it": provider}, "it").ask("x", ONE)
+        assert caught.value.code == "outcome_unknown"
+        provider.close()
+    with allow_requests():
+        provider = jev_provider(api_key=KEY, base_url="http://127.0.0.1:9", replay=replay)
+        with pytest.raises(DecisionProviderError) as caught:
+            Judge({"it": provider}, "it", FastClock().host()).ask("x", ONE)
+        assert (caught.value.code, caught.value.attempts) == ("connection", 3)
+        provider.close()

@@ -10,10 +10,11 @@ from email.utils import format_datetime
 import pytest
 from decisions_kit import reply
 
-from decidable import DecisionProviderError, SettingError, parallel_provider
+from decidable import DecisionProviderError, SettingError, judge_from_provider, parallel_provider
 from decidable.providers.decision_endpoints import PARALLEL_LIST_PRICE_USD, PARALLEL_MODES
 from decidable.questions import Choice, ChoiceAnswer, Evidence, Noul, NoulAnswer, QuestionRequest, Score
 from decidable.testing import allow_requests
+from loopback import serving
 
 KEY = "key-that-must-not-leak"
 STATE = {"company": "Acme Robotics", "website": "https://acme.example"}
@@ -270,12 +271,24 @@ def test_no_connection_is_kept_for_a_request_that_is_paid():
     assert safe._transport._settings["limits"].max_keepalive_connections > 0
 
 
+@pytest.mark.parametrize(("replay", "connections"), [("never", 2), ("safe", 1)])
+def test_each_paid_request_has_a_connection_of_its_own(replay, connections):
+    def answer(connection):
+        connection.reply("200 OK", json.dumps(YES).encode())
+
+    with serving(answer) as server, allow_requests():
+        provider = parallel_provider(api_key=KEY, base_url=server.url, replay=replay)
+        judge = judge_from_provider(provider)
+        for _ in range(2):
+            assert judge.ask(STATE, ONE).values == {"q": True}
+        provider.close()
+    assert server.connections == connections
+
+
 @pytest.mark.skipif(not os.environ.get("DECIDABLE_LIVE"), reason="asks the paid service: set DECIDABLE_LIVE=1")
 def test_live():
     if not os.environ.get("PARALLEL_API_KEY"):
         pytest.skip("PARALLEL_API_KEY is not set; three decisions cost about 0.003 US dollars")
-    from decidable import judge_from_provider
-
     with allow_requests():
         judge = judge_from_provider(parallel_provider())
         for state in ("Python is a programming language.", {"company": "OpenAI"}, [{"city": "Paris"}]):
