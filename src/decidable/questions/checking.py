@@ -109,7 +109,7 @@ def answers_of(questions: Mapping[str, Question], given: Any, *, rounded: bool =
     made: dict[str, Answer] = {}
     for name, question in questions.items():
         answer = given[name]
-        if not isinstance(answer, Mapping):
+        if type(answer) is not dict and not isinstance(answer, Mapping):
             return REASONS[2], name
         kind = answer.get("type")
         if kind == "refusal":
@@ -135,14 +135,14 @@ def _noul_of(_question: Any, given: Mapping[str, Any]) -> NoulAnswer:
 
 def _choice_of(_question: Any, given: Mapping[str, Any]) -> ChoiceAnswer | str:
     probabilities, confidence = given.get("probabilities"), given.get("confidence")
-    if not isinstance(probabilities, Mapping):
+    if type(probabilities) is not dict and not isinstance(probabilities, Mapping):
         return _instead_of_probabilities(probabilities, confidence)
     return ChoiceAnswer(given.get("choice"), probabilities, confidence)  # type: ignore[arg-type]  # as above
 
 
 def _score_of(question: Score, given: Mapping[str, Any]) -> ScoreAnswer | str:
     probabilities, confidence = given.get("probabilities"), given.get("confidence")
-    if not isinstance(probabilities, Mapping):
+    if type(probabilities) is not dict and not isinstance(probabilities, Mapping):
         return _instead_of_probabilities(probabilities, confidence)
     if problem := _confidence_problem(confidence) or _probabilities_problem(tuple(probabilities.values())):
         return problem

@@ -58,7 +58,7 @@ class FakeEndpoint:
     """
 
     def __init__(self, spec: str, steps: Sequence[WireStep], settings: Mapping[str, Any]) -> None:
-        from decidable.providers.http import mock_clients  # brings in httpx
+        from decidable.providers.http_mock import mock_clients  # brings in httpx
 
         name, _, self._model = spec.partition(":")
         if name not in ENDPOINTS:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pydantic_core import from_json
+
 from decidable.errors import DecisionProviderError, ProviderErrorCode
 from decidable.messages import Usage
 from decidable.providers.decision_endpoint import DecisionEndpoint
@@ -76,8 +78,8 @@ def body_bytes(fields: Mapping[str, Any], provider: str) -> bytes:
 def object_from(reply: HttpReply, endpoint: DecisionEndpoint) -> dict[str, Any] | str:
     """The JSON object that an answer is, out of its envelope; or the reason why it is none."""
     try:
-        body = json.loads(reply.body)
-    except (ValueError, RecursionError):
+        body = from_json(reply.body)  # three times as fast as json's
+    except ValueError:
         return "not_json"
     if not isinstance(body, dict):
         return "response_shape"

@@ -66,7 +66,7 @@ class FakeTransport:
 
     def clients(self) -> tuple[Any, Any]:
         """A sync and an async client with httpx's interface."""
-        from decidable.providers.http import mock_clients
+        from decidable.providers.http_mock import mock_clients
 
         return mock_clients(self._answer)
 

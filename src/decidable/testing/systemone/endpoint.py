@@ -149,7 +149,7 @@ class FauxSystemOne:
 
     def clients(self) -> tuple[Any, Any]:
         """A sync and an async HTTP client that ask here, whatever the host; no connection is opened."""
-        from decidable.providers.http import mock_clients  # brings in httpx
+        from decidable.providers.http_mock import mock_clients  # brings in httpx
 
         return mock_clients(self.answer)
 
