@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import runpy
 import subprocess
@@ -78,11 +79,14 @@ def calls_of(function):
 
     function()
     function()
+    gc.collect()
+    gc.disable()  # what other tests left behind is not this function's
     sys.setprofile(profiler)
     try:
         function()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return count - 1
 
 
