@@ -96,14 +96,24 @@ def picking(  # noqa: PLR0917 - on the hot path, where keywords cost
     return picked(call, asker_of(menu, prompt, state, manner, provider))
 
 
-def asker_of(menu: Menu, prompt: Content, state: Any, manner: Manner, provider: Provider) -> Asker[Choice]:
+def asker_of(
+    menu: Menu, prompt: Content, state: Any, manner: Manner, provider: Provider, *, can_fill: bool = False
+) -> Asker[Choice]:
     """The way of asking one provider once.
+
+    Args:
+        menu: The options.
+        prompt: What is to be decided.
+        state: What it is about, or None.
+        manner: How.
+        provider: Whom.
+        can_fill: Whether somebody else fills what a decision model cannot.
 
     Raises:
         UnaskableError: The provider cannot be asked this menu in this manner; nothing was sent.
     """
     if not provider.capabilities.chat:
-        return _questions(menu, prompt, state, manner, provider)
+        return _questions(menu, prompt, state, manner, provider, can_fill=can_fill)
     return _asker(menu, _about(prompt, state), manner, provider)
 
 

@@ -250,9 +250,11 @@ class Turns(RuntimeBase):
 
         menu = cast("Menu", was.ending.menu)
         injected, _ = injected_for(menu, self, was.live["context"], in_loop=in_loop)
-        call = next((c for c in self._calls(scope, on_retry) if c.provider.name == was.job.provider), None)
-        call = call or self._calls(scope, on_retry)[0]
-        asker = asker_of(menu, was.ending.prompt, was.state, was.manner, call.provider)
+        writes = was.job.waiting is None or was.job.waiting.answers is None
+        calls = [c for c in self._calls(scope, on_retry) if c.provider.capabilities.chat == writes]
+        calls = calls or self._calls(scope, on_retry)
+        call = next((c for c in calls if c.provider.name == was.job.provider), calls[0])
+        asker = asker_of(menu, was.ending.prompt, was.state, was.manner, call.provider, can_fill=True)
         found = picked(call, asker, was.job.attempts, was.job.waiting)
         return self._guarded(
             scope,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from enum import Enum
 
 import pytest
@@ -10,6 +11,7 @@ from decisions_kit import reply
 from test_openrouter import image
 
 from decidable import (
+    ApprovalRequired,
     DecisionError,
     DecisionProviderError,
     RefusedError,
@@ -22,6 +24,7 @@ from decidable import (
     openai_decisions_provider,
     parallel_provider,
     systemone_provider,
+    tool,
 )
 from decidable.content import TextPart
 from decidable.testing import distribution, pick, scripted
@@ -218,3 +221,44 @@ def test_margins_of_the_local_kind_stay(deciding):
     rt.provider.capabilities = replace(rt.provider.capabilities, min_margin=0.1)
     with pytest.raises(Unsure):
         decision.make("?", ["a", "b"], runtime=rt)
+
+
+def test_a_filled_pick_waits_for_a_person_and_goes_on_elsewhere():
+    careful = {"refund": tool(refund, requires_approval=True), "b": 1}
+    decider, writer = scripted(pick("refund"), questions=True), scripted(pick("refund", order="A-17"))
+    with pytest.raises(ApprovalRequired) as caught:
+        decision.make("?", careful, runtime=Runtime([decider.provider, writer.provider]), state={"a": (1, 2)})
+    assert caught.value.pending[0].arguments == {"order": "A-17"}
+    kept = json.loads(json.dumps(caught.value.snapshot))
+    again = Runtime([scripted(questions=True).provider, scripted().provider])
+    assert again.resume(kept, {"pick": True}, choices=careful) == "A-17"
+
+
+def test_a_pick_of_a_decision_model_waits_with_its_evidence(deciding):
+    def close() -> str:
+        """Close it."""
+        return "closed"
+
+    careful = {"close": tool(close, requires_approval=True), "b": 1}
+    it = deciding()
+    with pytest.raises(ApprovalRequired) as caught:
+        it.decide("?", careful, picked({"pick": chose("close", "b")}))
+    kept = json.loads(json.dumps(caught.value.snapshot))
+    made = Runtime(it.service.provider).resume(kept, {"pick": True}, choices=careful)
+    assert (made.result, made.origin, made.reply.provenance.confidence_source) == (
+        "closed",
+        "model",
+        {"pick": "derived"},
+    )
+    assert len(it.service.sent) == 1
+
+
+def test_after_a_no_the_writer_is_asked_again(deciding):
+    careful = {"refund": tool(refund, requires_approval=True), "b": 1}
+    it = deciding()
+    writer = scripted(pick("refund", order="A"), pick("refund", order="B"))
+    rt = Runtime([it.service.provider, writer.provider], host=it.service.clock.host())
+    made = it.decide(
+        "?", careful, picked({"pick": chose("refund", "b")}), runtime=rt, approver=lambda r: r.arguments["order"] == "B"
+    )
+    assert (made.result, len(it.service.sent)) == ("B", 1)
