@@ -17,6 +17,7 @@ from decidable import (
     DecisionProvider,
     DecisionProviderError,
     Runtime,
+    UsageError,
     connect,
     decision,
     judge_from_provider,
@@ -99,3 +100,5 @@ if __name__ == "__main__":
         main(*sys.argv[1:2])
     except DecisionProviderError as error:
         sys.exit(f"{error.code.value}: {error}")
+    except UsageError as error:
+        sys.exit(str(error))

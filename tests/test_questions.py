@@ -165,6 +165,7 @@ def test_a_type_makes_one_question():
         (lambda: Choice("?", {}), "at least one option"),
         (lambda: Choice("?", ["a", "a"]), "twice"),
         (lambda: Choice("?", "ab"), "does not"),
+        (lambda: Choice("?", {"a", "b"}), "in order"),
         (lambda: Choice("?", {1: "x"}), "1: 'x'"),
         (lambda: Choice("?", {"a": 5}), "'a': 5"),
         (lambda: Choice(None, ["a"]), "are text"),

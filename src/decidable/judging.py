@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
 from decidable.ambient import current_scope
 from decidable.cancelling import CancelToken
-from decidable.content import MediaPart
+from decidable.content import content_of
 from decidable.errors import DecisionProviderError, ProviderErrorCode, QuestionError, did_you_mean
 from decidable.flow.ask import Call
 from decidable.flow.drivers import drive, drive_async
 from decidable.flow.effects import Flow, Now
 from decidable.flow.patience import ask_patiently
+from decidable.flow.prompts import state_json
 from decidable.flow.run import HOST, Host
 from decidable.messages import Reply, Usage
 from decidable.providers.checking import check_request
 from decidable.providers.protocol import Patience, Provider
+from decidable.providers.registry import connect
 from decidable.questions.checking import in_words, invalid_answers
 from decidable.questions.decoding import Sidecar, decode, sidecar_of, with_confidence
 from decidable.questions.types import (
@@ -110,18 +112,19 @@ class Judge:
         *,
         model: str | None = None,
         provider: str | None = None,
-        images: Mapping[str, MediaPart] | None = None,
+        images: Mapping[str, Any] | None = None,
         timeout_s: float | None = None,
         cancel: CancelToken | None = None,
     ) -> Judgement:
         """The answers to `questions` about `state`, asked in one request.
 
         Args:
-            state: Text, or a JSON object or list. Sent as it is.
+            state: Text, or a JSON object or list, sent as it is; a pydantic model or dataclass is sent by its fields.
             questions: Question id to `Noul`, `Choice` or `Score`. The ids come back, and mean nothing to the model.
             model: The model to ask; None for the provider's default.
             provider: Name of the provider; None takes one that declares the model, else the default.
-            images: Images by the token that stands for each in the state or a question.
+            images: Images by the token that stands for each in the state or a question; each a
+                ``{"type": "image", "path": ...}``, as in a prompt.
             timeout_s: Seconds for everything; a provider's own limit (30 by default) may end it earlier.
             cancel: Calls it off.
 
@@ -129,9 +132,8 @@ class Judge:
             DecisionProviderError: Its `code` says whether the request was sent, and so may have been paid.
             BudgetExceeded: A budget around the call has no room for it.
         """
-        request = QuestionRequest(state, questions, model, images or {})
-        flow = self._flow(request, provider, timeout_s, cancel)
-        return drive(flow, self._host)
+        request = _request(state, questions, model, images)
+        return drive(self._flow(request, provider, timeout_s, cancel), self._host)
 
     async def async_ask(
         self,
@@ -140,12 +142,12 @@ class Judge:
         *,
         model: str | None = None,
         provider: str | None = None,
-        images: Mapping[str, MediaPart] | None = None,
+        images: Mapping[str, Any] | None = None,
         timeout_s: float | None = None,
         cancel: CancelToken | None = None,
     ) -> Judgement:
         """`ask` without blocking the event loop."""
-        request = QuestionRequest(state, questions, model, images or {})
+        request = _request(state, questions, model, images)
         return await drive_async(self._flow(request, provider, timeout_s, cancel), self._host)
 
     def preflight(self, *requests: QuestionRequest, provider: str | None = None) -> None:
@@ -199,11 +201,11 @@ _AS_THE_PROVIDER = 1000
 """Retries that a judge allows: the provider's own limit is lower."""
 
 
-def judge_from_provider(provider: Provider, *, host: Host = HOST) -> Judge:
+def judge_from_provider(provider: Provider | str, *, host: Host = HOST) -> Judge:
     """A judge that asks one decision provider.
 
     Args:
-        provider: E.g. ``connect("parallel")``.
+        provider: E.g. ``"jev"``, or ``connect("parallel", timeout_s=5)``.
         host: Clock, sleep and chance; tests give their own.
 
     Raises:
@@ -217,16 +219,26 @@ def judge_from_provider(provider: Provider, *, host: Host = HOST) -> Judge:
         >>> 0 <= found.answers["refund"].noul <= 1
         True
     """
-    return Judge({provider.name: provider}, provider.name, host)
+    asked = _resolved(provider)
+    return Judge({getattr(asked, "name", "it"): asked}, getattr(asked, "name", "it"), host)
 
 
-def judge_from_providers(providers: Mapping[str, Provider], default: str, *, host: Host = HOST) -> Judge:
+def judge_from_providers(providers: Mapping[str, Provider | str], default: str, *, host: Host = HOST) -> Judge:
     """A judge that asks one of several decision providers: the one named, or that declares the model, or `default`.
+
+    Args:
+        providers: A name of yours to a provider, or to what `decidable.connect` takes.
+        default: Which of them is asked when a call says nothing.
+        host: Clock, sleep and chance; tests give their own.
 
     Raises:
         DecisionProviderError: Of code ``configuration``: no provider has the name `default`.
     """
-    return Judge(providers, default, host)
+    return Judge({name: _resolved(provider) for name, provider in providers.items()}, default, host)
+
+
+def _resolved(provider: Any) -> Any:
+    return connect(provider) if isinstance(provider, str) else provider
 
 
 def _judged(call: Call, request: QuestionRequest) -> Flow[Judgement]:
@@ -276,12 +288,27 @@ def _unusable(call: Call, reply: Reply, invalid: tuple[str, str | None]) -> Deci
     return error
 
 
+def _request(
+    state: Any, questions: Mapping[str, Question], model: str | None, images: Mapping[str, Any] | None
+) -> QuestionRequest:
+    if not isinstance(state, (str, list, Mapping)):
+        if isinstance(state, tuple):
+            state = list(state)
+        elif hasattr(state, "model_dump") or is_dataclass(state):
+            state = state_json(state)
+    held = {token: content_of([image])[0] for token, image in images.items()} if images else {}
+    return QuestionRequest(state, questions, model, held)  # type: ignore[arg-type]  # what is no image is refused
+
+
 _QUESTIONS = frozenset({Noul, Choice, Score})
 
 
 def _refuse_no_questions(questions: Any) -> None:
     if not isinstance(questions, Mapping) or not questions:
-        raise QuestionError("give at least one question, as a mapping from an id of yours to a Noul, Choice or Score")
+        given = f", not a {type(questions).__name__}" if questions else ""
+        raise QuestionError(
+            f"give at least one question, as a mapping from an id of yours to a Noul, Choice or Score{given}"
+        )
     for name, question in questions.items():
         if not isinstance(name, str) or not name:
             raise QuestionError(f"a question's id is text, not {name!r}")

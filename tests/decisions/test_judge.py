@@ -10,10 +10,12 @@ from decisions_kit import reply
 from decidable import (
     Budget,
     BudgetExceeded,
+    ContentError,
     DecisionProviderError,
     LLMError,
     QuestionError,
     Runtime,
+    connect,
     judge_from_provider,
     judge_from_providers,
     parallel_provider,
@@ -206,3 +208,36 @@ def test_a_deadline_around_the_call_counts(service):
     (attempt,) = error.provider_attempts
     assert (attempt.status, attempt.number) == ("unknown", 1)
     assert 40 < attempt.elapsed_ms < 3000
+
+
+def test_states_and_images_as_people_have_them(service):
+    from dataclasses import dataclass
+
+    from pydantic import BaseModel
+    from test_openrouter import png
+
+    class Ticket(BaseModel):
+        text: str
+
+    @dataclass
+    class Parcel:
+        number: int
+
+    it = service(connect, "jev", api_key="k")
+    good = {"answers": {"q": {"type": "noul", "noul": 0.5}}}
+    for state in (Ticket(text="x"), Parcel(7), (1, "x")):
+        it.ask(state, ONE, good)
+    assert [body["state"] for body in it.sent] == [{"text": "x"}, {"number": 7}, [1, "x"]]
+    it.ask("<i>", ONE, good, images={"<i>": {"type": "image", "data": png(), "mime_type": "image/png"}})
+    assert it.sent[3]["assets"]["<i>"]["format"] == "png"
+    with pytest.raises(ContentError):
+        it.ask("<i>", ONE, good, images={"<i>": b"bytes"})
+    assert it.fails("<i>", ONE, good, images={"<i>": "text"}).code == "invalid_request"
+
+
+def test_providers_by_name(monkeypatch):
+    monkeypatch.setenv("TYPESAFE_API_KEY", "k")
+    assert "typesafe" in repr(judge_from_provider("jev"))
+    assert judge_from_providers({"a": "jev", "b": Answering({})}, "b").providers["a"].name == "typesafe"
+    with pytest.raises(DecisionProviderError, match="no provider that answers typed questions: 5"):
+        judge_from_provider(5)

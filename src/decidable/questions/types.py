@@ -127,8 +127,10 @@ def _refuse_no_text(kind: str, instructions: Any) -> None:
 
 
 def _options(given: Any) -> dict[str, None]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise QuestionError(f"criteria of a Choice map options to descriptions, or list options; {given!r} does not")
+    if isinstance(given, (str, set, frozenset)) or not isinstance(given, Iterable):
+        raise QuestionError(
+            f"criteria of a Choice map options to descriptions, or list options in order; {given!r} does not"
+        )
     names = list(given)
     made: dict[str, None] = dict.fromkeys(names)
     if len(made) != len(names):
