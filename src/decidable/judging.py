@@ -150,6 +150,16 @@ class Judge:
         request = _request(state, questions, model, images)
         return await drive_async(self._flow(request, provider, timeout_s, cancel), self._host)
 
+    def close(self) -> None:
+        """Close the providers' connections."""
+        for provider in self.providers.values():
+            provider.close()
+
+    async def aclose(self) -> None:
+        """Close the providers' connections, those of the running event loop included."""
+        for provider in self.providers.values():
+            await provider.aclose()
+
     def preflight(self, *requests: QuestionRequest, provider: str | None = None) -> None:
         """Refuse, before a run begins, what could not be asked in it; sends nothing.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 
 import pytest
 from decisions_kit import reply
@@ -15,6 +16,7 @@ from decidable import (
     LLMError,
     QuestionError,
     Runtime,
+    SettingError,
     connect,
     judge_from_provider,
     judge_from_providers,
@@ -23,6 +25,7 @@ from decidable import (
     trace,
     use_budget,
 )
+from decidable.flow.run import Host
 from decidable.messages import Reply
 from decidable.providers.protocol import Capabilities, DecisionProvider, SyncProvider
 from decidable.questions import Choice, ChoiceAnswer, Limits, Noul, NoulAnswer, QuestionRequest, Refusal
@@ -241,3 +244,49 @@ def test_providers_by_name(monkeypatch):
     assert judge_from_providers({"a": "jev", "b": Answering({})}, "b").providers["a"].name == "typesafe"
     with pytest.raises(DecisionProviderError, match="no provider that answers typed questions: 5"):
         judge_from_provider(5)
+
+
+def test_a_provider_that_always_wants_another_try_is_left_in_the_end(ask):
+    down = Answering(DecisionProviderError("down", code="connection", retryable=True))
+    slept = []
+    host = Host(time.monotonic, slept.append, _sleeping(slept), lambda: 0.5)
+    with pytest.raises(DecisionProviderError) as caught:
+        ask(judge_from_provider(down, host=host), "x", ONE)
+    assert (len(down.asked), slept, caught.value.code) == (3, [0.5, 1.0], "connection")
+
+
+def _sleeping(slept):
+    async def sleep(seconds):
+        slept.append(seconds)
+
+    return sleep
+
+
+@pytest.mark.parametrize("headers", [{"x": "line\nbreak"}, {"x": "é"}, {"x": 5}, {5: "x"}])
+def test_headers_that_are_none(headers):
+    with pytest.raises(SettingError, match="printable ASCII") as caught:
+        connect("jev", api_key="k", headers=headers)
+    assert "break" not in str(caught.value)
+
+
+def test_extra_fields_that_are_no_json():
+    with pytest.raises(SettingError, match="extra of 'typesafe' must be JSON"):
+        connect("jev", api_key="k", extra={"x": object()})
+
+
+def test_a_judge_closes_its_providers():
+    import asyncio
+
+    closed = []
+
+    class Closing(Answering):
+        def close(self):
+            closed.append("sync")
+
+        async def aclose(self):
+            closed.append("async")
+
+    judge = judge_from_provider(Closing({}))
+    judge.close()
+    asyncio.run(judge.aclose())
+    assert closed == ["sync", "async"]

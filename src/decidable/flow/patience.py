@@ -31,6 +31,7 @@ def ask_patiently(call: Call, patience: Patience, request: Request, purpose: str
     deadline = _ends(call, patience, begun)
     most = min(patience.max_attempts, call.max_retries + 1)
     tries: tuple[ProviderAttempt, ...] = ()
+    failures = 0
     while True:
         asked_at = yield from _still_wanted(call, deadline, tries)
         yield from admitted(call, request)
@@ -40,18 +41,19 @@ def ask_patiently(call: Call, patience: Patience, request: Request, purpose: str
             now: float = yield Now()
             failed = _settled(call, error, now - asked_at)
             tries += _numbered(failed.provider_attempts, len(tries))
+            failures += 1
             _told(failed, tries, now - call.started)
             if deadline is not None and now >= deadline:
                 blame_budget(call, now, failed)
-            if not failed.retryable or len(tries) >= most:
+            if not failed.retryable or failures >= most:
                 raise failed from error.__cause__
             seconds = failed.retry_after_s
             if seconds is None:
-                seconds = min(patience.longest_delay_s, patience.base_delay_s * 2.0 ** (len(tries) - 1))
+                seconds = min(patience.longest_delay_s, patience.base_delay_s * 2.0 ** (failures - 1))
             if deadline is not None and now + seconds >= deadline:
                 blame_budget(call, now + seconds, failed)
                 raise _out_of_time(failed, seconds) from failed
-            info = RetryInfo("transport", len(tries), seconds, failed, str(failed))
+            info = RetryInfo("transport", failures, seconds, failed, str(failed))
             try:
                 yield Wait(seconds, partial(call.notify, info, most - 1), call.cancel)
             except AbortedError:

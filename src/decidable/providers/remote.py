@@ -14,6 +14,7 @@ from decidable.deltas import Delta, TextDelta
 from decidable.errors import LLMError, LLMErrorReason, MissingKeyError, SettingError, UnaskableError
 from decidable.messages import ChatRequest, Reply, Request
 from decidable.providers.endpoint import Endpoint, Wire
+from decidable.providers.given import checked_extra, is_key, key_headers, merged_headers
 from decidable.providers.http import Transport
 from decidable.providers.protocol import Capabilities
 from decidable.providers.wires.codec import Codec, HttpReply
@@ -66,11 +67,11 @@ class RemoteProvider:
         self.capabilities = _capabilities(endpoint)
         module, attribute = _CODECS[endpoint.wire]
         wire = import_module(f"decidable.providers.wires.{module}")
-        self._codec: Codec = getattr(wire, attribute)(endpoint, model, _checked_extra(endpoint.name, extra or {}))
+        self._codec: Codec = getattr(wire, attribute)(endpoint, model, checked_extra(endpoint.name, extra or {}))
         self._transport = Transport(
             endpoint.name,
             _address(endpoint, base_url),
-            _merged(endpoint.name, _credentials(endpoint, api_key), endpoint.headers, headers or {}),
+            merged_headers(endpoint.name, _credentials(endpoint, api_key), endpoint.headers, headers or {}),
             timeout_s=timeout_s,
             proxy=proxy,
             client=client,
@@ -280,39 +281,12 @@ def _address(endpoint: Endpoint, base_url: str | None) -> str:
     return endpoint.base_url
 
 
-def _merged(name: str, *groups: Mapping[str, str]) -> dict[str, str]:
-    """Headers by lower-case name, the last to name one having the last word.
-
-    Raises:
-        SettingError: One is no header. Its value is not shown, as it may be a secret.
-    """
-    headers: dict[str, str] = {}
-    for group in groups:
-        for header, value in group.items():
-            plain = isinstance(header, str) and isinstance(value, str) and header.isascii() and value.isascii()
-            if not plain or not value.isprintable():
-                raise SettingError(
-                    f"header {header!r} of {name!r}: its name and its value must be printable ASCII text"
-                )
-            headers[header.lower()] = value
-    return headers
-
-
-def _checked_extra(name: str, extra: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        json.dumps(extra)
-    except (TypeError, ValueError) as error:
-        raise SettingError(f"extra of {name!r} must be JSON: {error}") from None
-    return dict(extra)
-
-
 def _credentials(endpoint: Endpoint, api_key: str | None) -> dict[str, str]:
     key = api_key if api_key is not None else os.environ.get(endpoint.key, "") if endpoint.key else ""
     if not key:
         if endpoint.key is None or endpoint.key_optional:
             return {}
         raise MissingKeyError(f"no key for {endpoint.name!r}: set {endpoint.key}, or pass api_key=")
-    if not key.isascii() or not key.isprintable() or key != key.strip():
+    if not is_key(key):
         raise MissingKeyError(f"the key for {endpoint.name!r} holds characters that no key has, such as a line break")
-    bearer = endpoint.key_header == "authorization"
-    return {endpoint.key_header: f"Bearer {key}" if bearer else key}
+    return key_headers(endpoint.key_header, key)

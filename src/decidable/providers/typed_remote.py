@@ -15,6 +15,7 @@ from uuid import uuid4
 from decidable.errors import DecisionProviderError, LLMError, LLMErrorReason, ProviderErrorCode, SettingError
 from decidable.messages import Reply, Request, Usage
 from decidable.providers.decision_endpoint import DecisionEndpoint, DecisionWire
+from decidable.providers.given import checked_extra, is_key, key_headers, merged_headers
 from decidable.providers.http import Transport
 from decidable.providers.protocol import Capabilities
 from decidable.providers.wires.codec import HttpCall, HttpReply
@@ -90,14 +91,14 @@ class TypedRemoteProvider:
         self.capabilities = _capabilities(endpoint)
         module, attribute = _CODECS[endpoint.wire]
         wire = import_module(f"decidable.providers.wires.{module}")
-        self._codec: DecisionCodec = getattr(wire, attribute)(endpoint, extra or {})
+        self._codec: DecisionCodec = getattr(wire, attribute)(endpoint, checked_extra(endpoint.name, extra or {}))
         self._key = api_key
         self._takes_images = takes_images
         self._catalogue: Catalogue | None = None
         self._transport = Transport(
             endpoint.name,
             _address(endpoint, base_url),
-            {**endpoint.headers, **{name.lower(): value for name, value in (headers or {}).items()}},
+            merged_headers(endpoint.name, endpoint.headers, headers or {}),
             timeout_s=endpoint.patience.timeout_s,
             proxy=proxy,
             client=client,
@@ -212,14 +213,15 @@ class TypedRemoteProvider:
                 provider=self.name,
                 sent=False,
             )
-        if not key.isascii() or not key.isprintable() or key != key.strip():
+        if not is_key(key):
+            key = ""  # a tool that shows a traceback's variables must not show it
             raise DecisionProviderError(
                 f"the key for {self.name!r} holds characters that no key has, such as a line break",
                 code=ProviderErrorCode.CONFIGURATION,
                 provider=self.name,
                 sent=False,
             )
-        return {endpoint.key_header: f"Bearer {key}" if endpoint.key_header == "authorization" else key}
+        return key_headers(endpoint.key_header, key)
 
     def _refuse(self, problem: str, detail: str = "limits") -> NoReturn:
         raise DecisionProviderError(

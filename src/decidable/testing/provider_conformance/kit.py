@@ -269,5 +269,4 @@ async def closing(judge: Judge, work: Callable[[], Awaitable[Any]]) -> Any:
     try:
         return await work()
     finally:
-        for provider in judge.providers.values():
-            await provider.aclose()
+        await judge.aclose()
