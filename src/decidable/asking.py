@@ -70,7 +70,7 @@ class Manner:
 
 
 def picking(  # noqa: PLR0917 - on the hot path, where keywords cost
-    menu: Menu, prompt: Content, state: Any, manner: Manner, call: Call, filler: Call | None = None
+    menu: Menu, prompt: Content, state: Any, manner: Manner, call: Call, filler: tuple[Call, Manner] | None = None
 ) -> Flow[Picked]:
     """The flow that comes to a choice by asking one provider.
 
@@ -80,7 +80,7 @@ def picking(  # noqa: PLR0917 - on the hot path, where keywords cost
         state: What it is about, or None.
         manner: How.
         call: Whom.
-        filler: Who writes the arguments that a decision model cannot fill, or None.
+        filler: Who writes the arguments that a decision model cannot fill, and how; or None.
 
     Raises:
         UnaskableError: The provider cannot be asked this menu in this manner; nothing was sent.
@@ -183,7 +183,7 @@ def _questions(
 
 
 def _picked_and_filled(  # noqa: PLR0917 - as `picking`
-    menu: Menu, prompt: Content, state: Any, manner: Manner, call: Call, filler: Call
+    menu: Menu, prompt: Content, state: Any, manner: Manner, call: Call, filler: tuple[Call, Manner]
 ) -> Flow[Picked]:
     """The flow of a decision model's pick, whose arguments another model writes where no question can fill them."""
     from decidable.flow.questions import filled
@@ -192,11 +192,12 @@ def _picked_and_filled(  # noqa: PLR0917 - as `picking`
     found = picked(call, asker)
     if not asker.unfilled:
         return found
-    own = replace(manner, model=None)
+    writer, own = filler
 
     def fill(option: Option[Any]) -> Flow[Picked]:
-        return picked(filler, _asker(Menu((option,)), _about(prompt, state), own, filler.provider))
+        return picked(writer, _asker(Menu((option,)), _about(prompt, state), own, writer.provider))
 
+    fill(menu.index[next(iter(asker.unfilled))]).close()  # refused now, not once the pick is paid
     return filled(found, asker.unfilled, fill)
 
 
@@ -324,7 +325,7 @@ def chain(
     for call in calls:
         own = manner_for(call, manner, calls)
         try:
-            first = picking(menu, prompt, state, own, call, _filler(call, calls))
+            first = picking(menu, prompt, state, own, call, _filler(call, manner, calls))
         except UnaskableError as error:
             skipped.append(Fallback(call.provider.name, "unaskable", error))
             continue
@@ -334,11 +335,14 @@ def chain(
     return first_to_decide(legs, on, skipped)
 
 
-def _filler(call: Call, calls: Sequence[Call]) -> Call | None:
-    """The first provider of a chain that writes, to fill what a decision model cannot."""
+def _filler(call: Call, manner: Manner, calls: Sequence[Call]) -> tuple[Call, Manner] | None:
+    """The first provider of a chain that writes, to fill what a decision model cannot, and how it is asked."""
     if call.provider.capabilities.chat:
         return None
-    return next((other for other in calls if other.provider.capabilities.chat), None)
+    for other in calls:
+        if other.provider.capabilities.chat:
+            return other, replace(manner, model=None, samples=1, seed=None, logprobs=False)
+    return None
 
 
 def chain_of_answers(

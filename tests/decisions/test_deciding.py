@@ -187,6 +187,20 @@ def test_the_next_provider_after_an_outage_and_who_filled(deciding):
     assert len(it.service.sent) == 1
 
 
+@pytest.mark.parametrize("via", ["menu", "tools", "schema"])
+def test_who_fills_is_asked_as_the_caller_says(via):
+    decider, writer = scripted(pick("refund"), questions=True), scripted(pick("refund", order="A"))
+    rt = Runtime([decider.provider, writer.provider])
+    made = decision.decide("?", {"refund": refund, "b": 1}, runtime=rt, via=via, samples=3, sampling={"seed": 7})
+    assert (made.result, made.requests) == ("A", 2)
+    request = writer.requests[0].request
+    assert (request.sampling.seed, bool(request.tools), request.output_schema is not None) == (
+        7,
+        via == "tools",
+        via == "schema",
+    )
+
+
 def test_a_filler_that_never_fills_is_told_of(deciding):
     it = deciding()
     rt = Runtime([it.service.provider, scripted("no", "no", "no", "no").provider])
@@ -262,3 +276,15 @@ def test_after_a_no_the_writer_is_asked_again(deciding):
         "?", careful, picked({"pick": chose("refund", "b")}), runtime=rt, approver=lambda r: r.arguments["order"] == "B"
     )
     assert (made.result, len(it.service.sent)) == ("B", 1)
+
+
+def test_a_writer_that_cannot_be_asked_so_is_found_before_anything_is_paid():
+    decider = scripted(questions=True)
+    with pytest.raises(UnaskableError, match="no tools"):
+        decision.make(
+            "?",
+            {"refund": refund, "b": 1},
+            runtime=Runtime([decider.provider, lambda content: "?"]),
+            via="tools",
+        )
+    assert decider.requests == ()
