@@ -277,6 +277,8 @@ _REASON_OF_CODE = {
 class DecisionProviderError(LLMError):
     """A decision provider did not answer.
 
+    Besides what every `LLMError` has:
+
     Attributes:
         code: Why, as a `ProviderErrorCode`, e.g. ``"outcome_unknown"``.
         cost_usd: US dollars that it may have cost; None if nothing, or unknown.
@@ -296,23 +298,10 @@ class DecisionProviderError(LLMError):
         ref_id: str | None = None,
         detail: str = "",
         retryable: bool = False,
-        http_status: int | None = None,
-        retry_after_s: float | None = None,
-        provider: str | None = None,
-        model: str | None = None,
-        sent: bool | None = None,
+        **known: Any,
     ) -> None:
         self.code = ProviderErrorCode(code)
-        super().__init__(
-            message,
-            reason=_REASON_OF_CODE[self.code],
-            retryable=retryable,
-            http_status=http_status,
-            retry_after_s=retry_after_s,
-            provider=provider,
-            model=model,
-            sent=sent,
-        )
+        super().__init__(message, reason=_REASON_OF_CODE[self.code], retryable=retryable, **known)
         self.cost_usd = cost_usd
         self.cost_basis = cost_basis
         self.ref_id = ref_id
