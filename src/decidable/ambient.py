@@ -12,7 +12,17 @@ if TYPE_CHECKING:
     from decidable.messages import Reply, Request
     from decidable.runtimes import Runtime
 
-__all__ = ["Frame", "Meter", "Recorder", "Scope", "current_scope", "invocation_hook", "scope_variable", "use_scope"]
+__all__ = [
+    "Frame",
+    "Ledger",
+    "Meter",
+    "Recorder",
+    "Scope",
+    "current_scope",
+    "invocation_hook",
+    "scope_variable",
+    "use_scope",
+]
 
 
 class Recorder(Protocol):
@@ -55,6 +65,25 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Ledger:
+    """Where decisions are kept, and where in the program they are made.
+
+    Attributes:
+        store: Keeps receipts; None if nothing is kept.
+        path: The execution path.
+        prefix: Stands before every label, e.g. ``"refunds/"``.
+        item: Index of the item of a loop, or None.
+        rehearsal: Lists what would be asked in a dry run; None where questions are really asked.
+    """
+
+    store: Any = None
+    path: str = "/root"
+    prefix: str = ""
+    item: int | None = None
+    rehearsal: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Scope:
     """The ambient state of one context."""
 
@@ -66,16 +95,27 @@ class Scope:
     hooks: tuple[Callable[[Frame], None], ...] = ()
     meters: tuple[Meter, ...] = ()
     approver: Any = None
+    ledger: Ledger | None = None
 
     def within(self, node: Any) -> Scope:
         """This scope inside a trace node."""
         return Scope(
-            self.runtime, self.frame, self.deadline, self.recorder, node, self.hooks, self.meters, self.approver
+            self.runtime,
+            self.frame,
+            self.deadline,
+            self.recorder,
+            node,
+            self.hooks,
+            self.meters,
+            self.approver,
+            self.ledger,
         )
 
     def asking(self, runtime: Runtime, deadline: float | None, meters: tuple[Meter, ...]) -> Scope:
         """This scope with another runtime and deadline, and what counts there."""
-        return Scope(runtime, self.frame, deadline, self.recorder, self.node, self.hooks, meters, self.approver)
+        return Scope(
+            runtime, self.frame, deadline, self.recorder, self.node, self.hooks, meters, self.approver, self.ledger
+        )
 
 
 _NOTHING = Scope()

@@ -17,12 +17,17 @@ Four families, so that a caller can tell whose turn it is to act::
     │   ├── MissingKeyError              a provider's key is not set              (ValueError)
     │   ├── QuestionError                typed questions that cannot be asked     (ValueError)
     │   ├── UnaskableError               this provider cannot be asked this       (ValueError)
+    │   ├── ThresholdMismatchError       a threshold made for something else      (ValueError)
+    │   ├── RouteError                   a value that leads to no branch          (ValueError)
     │   └── RequestForbiddenError        real requests are switched off           (RuntimeError)
     ├── LLMError                       the provider's failure: retry, wait, or change provider
     │   └── DecisionProviderError        a decision model's: what it cost, and whether it may be asked again
     ├── DecisionError                  the model's bad replies: no valid pick     (ValueError)
     │   ├── RefusedError                 the model declined
-    │   └── Unsure                       the pick is too close to call
+    │   ├── Unsure                       the pick is not sure enough
+    │   └── VerificationError            no submission was accepted
+    ├── ReceiptError                   a receipt could not be kept, or read
+    ├── Escalation                     the program itself hands over to a person
     └── RunStopped                     a run ended before it was done; what exists is kept
         ├── ApprovalRequired             a person must say whether a call may run
         ├── BudgetExceeded               the budget is spent
@@ -44,6 +49,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from decidable.approval import ApprovalRequest
     from decidable.attempt import Attempt
+    from decidable.questions.receipts import Receipt
     from decidable.questions.types import ProviderAttempt
     from decidable.tools import ToolRun
 
@@ -56,6 +62,7 @@ __all__ = [
     "DecidableError",
     "DecisionError",
     "DecisionProviderError",
+    "Escalation",
     "HostFunctionError",
     "LLMError",
     "LLMErrorReason",
@@ -67,17 +74,21 @@ __all__ = [
     "OptionTypeError",
     "ProviderErrorCode",
     "QuestionError",
+    "ReceiptError",
     "RefusedError",
     "RepeatedCallError",
     "RequestForbiddenError",
+    "RouteError",
     "RunStopped",
     "RuntimeClosedError",
     "RuntimeMissingError",
     "SettingError",
+    "ThresholdMismatchError",
     "UnaskableError",
     "UnknownProviderError",
     "Unsure",
     "UsageError",
+    "VerificationError",
 ]
 
 
@@ -158,6 +169,23 @@ class QuestionError(UsageError, ValueError):
 
 class UnaskableError(UsageError, ValueError):
     """This provider cannot be asked this; refused before anything was sent or run."""
+
+
+class ThresholdMismatchError(UsageError, ValueError):
+    """A threshold was used with another measure, model or question than it was made for."""
+
+
+class RouteError(UsageError, ValueError):
+    """A value leads to no branch; none was run.
+
+    Attributes:
+        kind: ``"route_missing"``: there is no value; ``"route_unknown"``: no branch has its name; ``"route_type"``: it
+            is no text.
+    """
+
+    def __init__(self, message: str, *, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class RequestForbiddenError(UsageError, RuntimeError):
@@ -286,7 +314,10 @@ class DecisionProviderError(LLMError):
         ref_id: The service's own id of the failure, or None.
         detail: Which check failed: a reason of `decidable.questions.REASONS`, or a word such as ``"not_json"``.
         provider_attempts: Every time the request was sent, as `decidable.questions.ProviderAttempt`.
+        receipt_id: Id of the receipt that says so, where one is kept.
     """
+
+    receipt_id: str | None = None
 
     def __init__(
         self,
@@ -327,16 +358,33 @@ class DecisionError(DecidableError, ValueError):
 
 
 class RefusedError(DecisionError):
-    """The model declined to decide; asking again for better JSON would not help."""
+    """The model declined to decide; asking again for better JSON would not help.
+
+    Attributes:
+        refused: Ids of the typed questions that were declined.
+        receipt_id: Id of the receipt that says so, where one is kept.
+    """
+
+    refused: tuple[str, ...] = ()
+    receipt_id: str | None = None
 
 
 class Unsure(DecisionError):  # noqa: N818 - an outcome that the caller asked for, named as one
-    """The two likeliest options are closer together than the caller allows.
+    """The model is less sure than the caller wants.
 
     Attributes:
         probabilities: Option name to probability.
         margin: First minus second.
+        option: The likeliest option.
+        measure: Which number was too low: ``"top"``, ``"margin"``, ``"entropy"``, ``"typesafe"`` or ``"reported"``.
+        value: That number.
+        at_least: What was asked for.
     """
+
+    option: str = ""
+    measure: str = "margin"
+    value: float = 0.0
+    at_least: float = 0.0
 
     def __init__(
         self, message: str, *, probabilities: Mapping[str, float], margin: float, attempts: Sequence[Attempt] = ()
@@ -344,6 +392,55 @@ class Unsure(DecisionError):  # noqa: N818 - an outcome that the caller asked fo
         super().__init__(message, kind="unsure", attempts=attempts)
         self.probabilities = dict(probabilities)
         self.margin = margin
+
+
+class VerificationError(DecisionError):
+    """No submission was accepted in as many reviews as there may be.
+
+    Attributes:
+        candidate: The last one.
+        drives: Every review, as `decidable.judgments.Drive`.
+    """
+
+    def __init__(self, message: str, *, candidate: Any, drives: Sequence[Any]) -> None:
+        super().__init__(message, kind="unverified")
+        self.candidate = candidate
+        self.drives = tuple(drives)
+
+
+class ReceiptError(DecidableError):
+    """A receipt could not be kept, or read: nothing was done with the answer.
+
+    Attributes:
+        receipt_id: Its id.
+        node: The label of what asked.
+        receipt: What should have been kept; the answer in it is paid for. None if it could not be read.
+    """
+
+    def __init__(self, message: str, *, receipt_id: str, node: str, receipt: Receipt | None = None) -> None:
+        super().__init__(message)
+        self.receipt_id = receipt_id
+        self.node = node
+        self.receipt = receipt
+
+
+class Escalation(DecidableError):  # noqa: N818 - as `Unsure`
+    """Raise it to hand over to a person; `decidable.outcome_of` gives it back as an `Escalated`.
+
+    Args:
+        kind: What it is about, for a program.
+        summary: What it is about, for a person.
+        state: What the person needs to see.
+    """
+
+    def __init__(self, kind: str, summary: str = "", *, state: Any = None) -> None:
+        super().__init__(kind, summary)
+        self.kind = kind
+        self.summary = summary
+        self.state = state
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.summary}" if self.summary else self.kind
 
 
 class RunStopped(DecidableError):  # noqa: N818 - as `Unsure`; so are those below

@@ -249,7 +249,17 @@ class _Entry:
         node = outer.node
         if outer.recorder is not None:
             node = outer.recorder.start("function", self.name, {"args": args, "kwargs": dict(kwargs)}, outer.node)
-        scope = Scope(runtime, frame, outer.deadline, outer.recorder, node, outer.hooks, outer.meters, outer.approver)
+        scope = Scope(
+            runtime,
+            frame,
+            outer.deadline,
+            outer.recorder,
+            node,
+            outer.hooks,
+            outer.meters,
+            outer.approver,
+            outer.ledger,
+        )
         return scope, scope_variable.set(scope)
 
     def _runtime(self, outer: Scope, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Runtime | None:

@@ -3,87 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
 from decidable.ambient import current_scope
 from decidable.cancelling import CancelToken
-from decidable.content import content_of
-from decidable.errors import DecisionProviderError, ProviderErrorCode, QuestionError, did_you_mean
+from decidable.errors import DecisionProviderError, ProviderErrorCode, did_you_mean
 from decidable.flow.ask import Call
 from decidable.flow.drivers import drive, drive_async
 from decidable.flow.effects import Flow, Now
-from decidable.flow.patience import ask_patiently
-from decidable.flow.prompts import state_json
+from decidable.flow.judged import Judgement, answered, judgement_of, question_request, refuse_no_questions
 from decidable.flow.run import HOST, Host
-from decidable.messages import Reply, Usage
 from decidable.providers.checking import check_request
-from decidable.providers.protocol import Patience, Provider
+from decidable.providers.protocol import Provider
 from decidable.providers.registry import connect
-from decidable.questions.checking import in_words, invalid_answers
-from decidable.questions.decoding import Sidecar, decode, sidecar_of, with_confidence
-from decidable.questions.types import (
-    Answer,
-    Choice,
-    ConfidenceSource,
-    CostBasis,
-    Evidence,
-    Noul,
-    Provenance,
-    ProviderAttempt,
-    Question,
-    QuestionRequest,
-    Refusal,
-    Score,
-)
+from decidable.questions.types import Question, QuestionRequest
 from decidable.settings import checked_seconds
 
 __all__ = ["Judge", "Judgement", "judge_from_provider", "judge_from_providers"]
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What a decision model answered.
-
-    Attributes:
-        answers: Question id to answer, each checked against its question; refused ones are not among them.
-        refused: Ids of the questions that the model declined.
-        provider: Who answered.
-        model: The model that answered, as it names itself; None if unknown.
-        confidence_source: Question id to where its confidence comes from.
-        evidence: The sources that the provider names.
-        usage: Tokens, or None if unknown.
-        cost_usd: US dollars; None, never 0, if unknown.
-        cost_basis: ``"reported"``, ``"estimate"`` or ``"unknown"``.
-        provider_request_id: The provider's own id of the request.
-        request_sha256: SHA-256 of the bytes that were sent.
-        attempts: Every time that the request was sent.
-        latency_ms: From the call to its answer, waits included.
-    """
-
-    answers: Mapping[str, Answer]
-    refused: tuple[str, ...]
-    provider: str
-    model: str | None
-    confidence_source: Mapping[str, ConfidenceSource] = field(default_factory=dict)
-    evidence: tuple[Evidence, ...] = ()
-    usage: Usage | None = None
-    cost_usd: float | None = None
-    cost_basis: CostBasis = "unknown"
-    provider_request_id: str | None = None
-    request_sha256: str | None = None
-    attempts: tuple[ProviderAttempt, ...] = ()
-    latency_ms: float = 0.0
-
-    @property
-    def values(self) -> dict[str, str | bool | int]:
-        """Question id to plain value: the option, yes from one half on, the nearest level. None of what was refused."""
-        return {name: decode(answer) for name, answer in self.answers.items()}
-
-    @property
-    def sidecar(self) -> Sidecar:
-        """The answers, how sure the model is of each, and the weakest."""
-        return sidecar_of(self.answers)
 
 
 class Judge:
@@ -132,7 +68,7 @@ class Judge:
             DecisionProviderError: Its `code` says whether the request was sent, and so may have been paid.
             BudgetExceeded: A budget around the call has no room for it.
         """
-        request = _request(state, questions, model, images)
+        request = question_request(state, questions, model, images)
         return drive(self._flow(request, provider, timeout_s, cancel), self._host)
 
     async def async_ask(
@@ -147,7 +83,7 @@ class Judge:
         cancel: CancelToken | None = None,
     ) -> Judgement:
         """`ask` without blocking the event loop."""
-        request = _request(state, questions, model, images)
+        request = question_request(state, questions, model, images)
         return await drive_async(self._flow(request, provider, timeout_s, cancel), self._host)
 
     def close(self) -> None:
@@ -194,7 +130,7 @@ class Judge:
     def _flow(
         self, request: QuestionRequest, name: str | None, timeout_s: float | None, cancel: CancelToken | None
     ) -> Flow[Judgement]:
-        _refuse_no_questions(request.questions)
+        refuse_no_questions(request.questions)
         provider = self._chosen(request, name)
         if not provider.capabilities.checks:
             check_request(provider, request)
@@ -252,78 +188,9 @@ def _resolved(provider: Any) -> Any:
 
 
 def _judged(call: Call, request: QuestionRequest) -> Flow[Judgement]:
-    capabilities = call.provider.capabilities
-    reply = yield from ask_patiently(call, capabilities.patience or Patience(), request, "model_call")
+    reply = yield from answered(call, request)
     ended: float = yield Now()
-    given = reply.answers
-    invalid = None if capabilities.checks else invalid_answers(request.questions, given, rounded=True)
-    if invalid is not None or given is None:
-        raise _unusable(call, reply, invalid or ("answers_shape", None))
-    answers: dict[str, Answer] = {name: a for name, a in given.items() if not isinstance(a, Refusal)}
-    found = reply.provenance or Provenance(cost_basis="unknown" if reply.cost is None else "reported")
-    sources = found.confidence_source
-    if not capabilities.checks:
-        answers, own = with_confidence(answers)
-        sources = {**own, **sources}
-    return Judgement(
-        answers,
-        tuple([name for name in given if name not in answers]),
-        call.provider.name,
-        reply.model,
-        sources,
-        found.evidence,
-        reply.usage,
-        reply.cost,
-        found.cost_basis,
-        reply.request_id,
-        found.request_sha256,
-        found.attempts,
-        (ended - call.started) * 1000,
-    )
-
-
-def _unusable(call: Call, reply: Reply, invalid: tuple[str, str | None]) -> DecisionProviderError:
-    name = call.provider.name
-    found = reply.provenance or Provenance()
-    error = DecisionProviderError(
-        f"{name} answered with what is no answer to the questions: {in_words(*invalid)}",
-        code=ProviderErrorCode.INVALID_RESPONSE,
-        cost_usd=reply.cost,
-        cost_basis=found.cost_basis,
-        detail=invalid[0],
-        provider=name,
-        model=reply.model,
-    )
-    error.provider_attempts = found.attempts
-    return error
-
-
-def _request(
-    state: Any, questions: Mapping[str, Question], model: str | None, images: Mapping[str, Any] | None
-) -> QuestionRequest:
-    if not isinstance(state, (str, list, Mapping)):
-        if isinstance(state, tuple):
-            state = list(state)
-        elif hasattr(state, "model_dump") or is_dataclass(state):
-            state = state_json(state)
-    held = {token: content_of([image])[0] for token, image in images.items()} if images else {}
-    return QuestionRequest(state, questions, model, held)  # type: ignore[arg-type]  # what is no image is refused
-
-
-_QUESTIONS = frozenset({Noul, Choice, Score})
-
-
-def _refuse_no_questions(questions: Any) -> None:
-    if not isinstance(questions, Mapping) or not questions:
-        given = f", not a {type(questions).__name__}" if questions else ""
-        raise QuestionError(
-            f"give at least one question, as a mapping from an id of yours to a Noul, Choice or Score{given}"
-        )
-    for name, question in questions.items():
-        if not isinstance(name, str) or not name:
-            raise QuestionError(f"a question's id is text, not {name!r}")
-        if type(question) not in _QUESTIONS:
-            raise QuestionError(f"question {name!r} is a Noul, a Choice or a Score, not {question!r}")
+    return judgement_of(call, request, reply, ended)
 
 
 def _configuration(problem: str) -> DecisionProviderError:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Never, Self, TypeVar
 
-from decidable.ambient import Meter, Scope, current_scope, scope_variable
+from decidable.ambient import Ledger, Meter, Scope, current_scope, scope_variable
 from decidable.asking import Manner, chain, picking
 from decidable.attempt import Repair
 from decidable.binding import check_context
@@ -38,6 +38,7 @@ from decidable.settings import (
     checked_samples,
     checked_seconds,
     checked_seed,
+    checked_store,
     checked_via,
     sampling_of,
     unknown_setting,
@@ -46,6 +47,8 @@ from decidable.settings import (
 if TYPE_CHECKING:
     from decidable.approval import Approver
     from decidable.budget import Budget
+    from decidable.cancelling import CancelToken
+    from decidable.questions.receipts import ReceiptStore
 
 __all__ = ["RuntimeBase", "injected_for", "recorded"]
 
@@ -70,6 +73,7 @@ class RuntimeBase:
         fallback: Any = None,
         fallback_on: FallbackOn | Sequence[FallbackOn] = ("failure", "exhausted", "unsure"),
         toolsets: Mapping[str, Iterable[Any]] | None = None,
+        receipts: ReceiptStore | None = None,
         host: Host = HOST,
         **unknown: Never,
     ) -> None:
@@ -87,6 +91,7 @@ class RuntimeBase:
         self.via = checked_via(via)
         self.fallback_on = checked_fallback(fallback_on)
         self.toolsets = _checked_toolsets(toolsets)
+        self.receipts = checked_store(receipts)
         self.host = host
         self.providers = (*self._listed(call), *(self._listed(fallback) if fallback is not None else ()))
         self.provider = self.providers[0]
@@ -278,6 +283,24 @@ class RuntimeBase:
             if (until := getattr(meter, "until", None)) is not None:
                 ends.append(until)
         return scope.asking(me, min(ends, default=None), meters)
+
+    def opened(
+        self,
+        *,
+        timeout_s: float | None = None,
+        budget: Budget | Meter | None = None,
+        on_retry: OnRetry | None = None,
+        cancel: CancelToken | None = None,
+    ) -> tuple[Scope, list[Call]]:
+        """The scope of a call that asks typed questions, and for each provider how it is asked; begun now."""
+        scope = self._scope(timeout_s, budget)
+        ledger = scope.ledger
+        if self.receipts is not None and (ledger is None or ledger.store is None):
+            scope = replace(scope, ledger=replace(ledger or Ledger(), store=self.receipts))
+        calls = self._calls(scope, on_retry)
+        for call in calls:
+            call.cancel = cancel
+        return scope, calls
 
     def _calls(self, scope: Scope, on_retry: OnRetry | None) -> list[Call]:
         """One call for each provider, begun now."""

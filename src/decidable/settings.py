@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from decidable.ambient import Meter
     from decidable.approval import Approver
     from decidable.budget import Budget
+    from decidable.questions.receipts import ReceiptStore
     from decidable.runtimes import Runtime
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "checked_samples",
     "checked_seconds",
     "checked_seed",
+    "checked_store",
     "checked_via",
     "refuse_unknown",
     "refuse_without_choices",
@@ -152,6 +154,7 @@ _RUNTIME = (
     "fallback",
     "fallback_on",
     "toolsets",
+    "receipts",
 )
 _CONNECTION = ("api_key", "base_url", "headers", "extra", "proxy", "client", "async_client")
 
@@ -214,6 +217,20 @@ def checked_via(value: Any) -> Via:
     if value not in get_args(Via):
         raise SettingError(f"via is one of {', '.join(map(repr, get_args(Via)))}, not {value!r}")
     return cast("Via", value)
+
+
+def checked_store(value: Any) -> ReceiptStore | None:
+    """`value` as what keeps receipts, or None."""
+    if value is None:
+        return None
+    missing = [name for name in ("find", "claim", "record") if not callable(getattr(value, name, None))]
+    if missing:
+        raise ArgumentTypeError(
+            "receipts= takes a store such as decidable.receipts.SQLiteReceipts('receipts.db'), not "
+            f"{value!r}, which has no {', '.join(missing)}"
+        )
+    store: ReceiptStore = value
+    return store
 
 
 MOST_ITERATIONS = 50

@@ -26,6 +26,7 @@ __all__ = [
     "RunOption",
     "Save",
     "Send",
+    "Today",
     "Wait",
     "in_node",
 ]
@@ -133,6 +134,11 @@ class Now:
 
 
 @dataclass(slots=True, eq=False)
+class Today:
+    """Answered with the date and time: seconds since the epoch."""
+
+
+@dataclass(slots=True, eq=False)
 class Draw:
     """Answered with a random float in [0, 1)."""
 
@@ -155,7 +161,7 @@ class End:
     error: BaseException | None = None
 
 
-Effect: TypeAlias = Send | RunOption | RunAll | Consult | Save | Announce | Wait | Now | Draw | Begin | End
+Effect: TypeAlias = Send | RunOption | RunAll | Consult | Save | Announce | Wait | Now | Today | Draw | Begin | End
 
 R = TypeVar("R")
 Flow: TypeAlias = Generator[Effect, Any, R]

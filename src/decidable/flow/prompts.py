@@ -25,6 +25,8 @@ __all__ = [
     "clipped_result",
     "menu_text",
     "no_tool_but_an_option",
+    "question_text",
+    "questions_text",
     "raised",
     "repeated",
     "schema_text",
@@ -106,6 +108,24 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     return str(value)
+
+
+def question_text(state: Any, instructions: str) -> str:
+    """One question about a state, whose options follow as a menu."""
+    return f"{state_text(state)}\n\n{instructions}" if instructions else state_text(state)
+
+
+def questions_text(state: Any, questions: Sequence[tuple[str, str, Mapping[str, str | None]]]) -> str:
+    """Questions about a state, each with its key, its words, and the values that answer it and what they mean."""
+    lines = [
+        f"State:\n\n{state_text(state)}\n\nAnswer each of these questions about the state, and go by nothing else."
+    ]
+    for key, words, values in questions:
+        meanings = [
+            f"  {value}: {' '.join(about.split())}" if about else f"  {value}" for value, about in values.items()
+        ]
+        lines.append("\n".join([f"{key}: {' '.join(words.split())}", *meanings]))
+    return "\n\n".join(lines)
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:

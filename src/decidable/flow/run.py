@@ -24,6 +24,7 @@ from decidable.flow.effects import (
     RunOption,
     Save,
     Send,
+    Today,
     Wait,
 )
 from decidable.messages import Reply
@@ -57,6 +58,7 @@ class Host:
     sleep: Callable[[float], None] = time.sleep
     sleep_async: Callable[[float], Awaitable[None]] = _sleep_async
     random: Callable[[], float] = _chance
+    today: Callable[[], float] = time.time
 
 
 HOST = Host()
@@ -268,6 +270,8 @@ class Run:
     def _instant(self, effect: Effect) -> Any:
         if isinstance(effect, Now):
             return self.host.clock()
+        if isinstance(effect, Today):
+            return self.host.today()
         if isinstance(effect, Draw):
             return self.host.random()
         if isinstance(effect, Begin):

@@ -18,6 +18,7 @@ from decidable.questions.types import (
     Refusal,
     Score,
     ScoreAnswer,
+    Stated,
 )
 
 __all__ = [
@@ -43,6 +44,8 @@ def decode(answer: Answer) -> str | bool | int:
         return answer.choice
     if isinstance(answer, ScoreAnswer):
         return max(0, math.floor(answer.score + 0.5))  # round() would send 2.5 to 2
+    if isinstance(answer, Stated):
+        return answer.value
     raise TypeError(f"{type(answer).__name__} has no value: the model declined the question")
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from decidable.questions.types import Answer, Choice, ChoiceAnswer, Noul, NoulAnswer, Question, Score, ScoreAnswer
+from decidable.questions.types import (
+    Answer,
+    Choice,
+    ChoiceAnswer,
+    Noul,
+    NoulAnswer,
+    Question,
+    Score,
+    ScoreAnswer,
+    Stated,
+)
 
 __all__ = ["answer_json", "question_json"]
 
@@ -45,6 +55,8 @@ def answer_json(answer: Answer, question: Question) -> dict[str, Any]:
     """An answer as JSON."""
     if isinstance(answer, NoulAnswer):
         return {"type": "noul", "noul": answer.noul}
+    if isinstance(answer, Stated):
+        return {"type": "stated", "value": answer.value}
     if isinstance(answer, ChoiceAnswer):
         made: dict[str, Any] = {
             "type": "choice",

@@ -28,6 +28,7 @@ __all__ = [
     "Refusal",
     "Score",
     "ScoreAnswer",
+    "Stated",
 ]
 
 
@@ -198,7 +199,18 @@ class Refusal:
     """The model declined this one question. Never decoded to a value."""
 
 
-Answer: TypeAlias = NoulAnswer | ChoiceAnswer | ScoreAnswer | Refusal
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a model that writes said, and nothing of how sure it is: no threshold can be held against it.
+
+    Attributes:
+        value: The option; True for yes; the level.
+    """
+
+    value: str | bool | int
+
+
+Answer: TypeAlias = NoulAnswer | ChoiceAnswer | ScoreAnswer | Stated | Refusal
 
 ConfidenceSource: TypeAlias = Literal["reported", "derived", "noul"]
 """Whether a confidence was reported by the provider, derived from the probabilities, or is that of a P(yes)."""
@@ -259,6 +271,9 @@ class Provenance:
         cost_basis: What the reply's cost rests on.
         request_sha256: SHA-256 of the bytes that were sent; None where none were.
         attempts: Every time the request was sent.
+        origin: Where the probabilities come from, as of a `decidable.Decision`.
+        receipt_id: Id of the receipt that was kept of it, or None.
+        replayed: Whether the answers were read from that receipt, and nobody was asked.
     """
 
     confidence_source: Mapping[str, ConfidenceSource] = field(default_factory=dict)
@@ -266,3 +281,6 @@ class Provenance:
     cost_basis: CostBasis = "unknown"
     request_sha256: str | None = None
     attempts: tuple[ProviderAttempt, ...] = ()
+    origin: Literal["model", "logprobs", "votes", "none"] = "model"
+    receipt_id: str | None = None
+    replayed: bool = False
