@@ -90,8 +90,15 @@ def test_it_refuses_what_it_cannot_answer(local):
         decision.make("?", [flag], runtime=local)
     with pytest.raises(UnaskableError, match="cannot write text"):
         local.exec("Write a poem.")
-    with pytest.raises(UnaskableError, match="1 to 255 options, this has 256"):
-        decision.make("?", [f"o{i}" for i in range(256)], runtime=local)
+
+
+def test_a_menu_past_its_limit_is_asked_in_rounds(local):
+    words = ["An invoice was charged twice.", *(f"The weather in city number {i}." for i in range(255))]
+    made = decision.decide(
+        "Why was I billed two times?", {f"o{i}": (i, text) for i, text in enumerate(words)}, runtime=local
+    )
+    assert (made.result, made.requests, len(made.probabilities)) == (0, 2, 256)
+    assert sum(made.probabilities.values()) == pytest.approx(1)
 
 
 def test_a_thin_margin_is_unsure_when_the_caller_says_so():

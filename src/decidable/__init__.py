@@ -64,7 +64,9 @@ if TYPE_CHECKING:
     from decidable.approval import ApprovalRequest, Approver, Denied, Verdict
     from decidable.budget import Budget, Spending, use_budget
     from decidable.cancelling import CancelToken
+    from decidable.cascading import cascade
     from decidable.deltas import ReasoningDelta, TextDelta, ToolCallDelta
+    from decidable.exits import Exit
     from decidable.flow.record_parts import Fallback, Vote, Votes
     from decidable.flow.streaming import Finished, Restarted
     from decidable.judging import Judge, Judgement, judge_from_provider, judge_from_providers
@@ -93,6 +95,7 @@ if TYPE_CHECKING:
         parallel_provider,
         systemone_provider,
     )
+    from decidable.providers.person import Person, PersonQuestion
     from decidable.questions.measures import Threshold
     from decidable.receipts.steps import step, use_receipts
     from decidable.rehearsing import dry_run
@@ -109,11 +112,14 @@ _LATER = {
     "Complete": "decidable.outcomes",
     "Denied": "decidable.approval",
     "Escalated": "decidable.outcomes",
+    "Exit": "decidable.exits",
     "Fallback": "decidable.flow.record_parts",
     "Finished": "decidable.flow.streaming",
     "Judge": "decidable.judging",
     "Judgement": "decidable.judging",
     "Outcome": "decidable.outcomes",
+    "Person": "decidable.providers.person",
+    "PersonQuestion": "decidable.providers.person",
     "ReasoningDelta": "decidable.deltas",
     "Restarted": "decidable.flow.streaming",
     "Spending": "decidable.budget",
@@ -135,6 +141,7 @@ _LATER = {
     "async_route_by_value": "decidable.judgments",
     "async_sift": "decidable.judgments",
     "async_verify": "decidable.judgments",
+    "cascade": "decidable.cascading",
     "dry_run": "decidable.rehearsing",
     "jev_provider": "decidable.providers.decision_providers",
     "judge": "decidable.judgments",
@@ -189,6 +196,7 @@ __all__ = [
     "Denied",
     "Escalated",
     "Escalation",
+    "Exit",
     "FailureKind",
     "Fallback",
     "Finished",
@@ -207,6 +215,8 @@ __all__ = [
     "OptionError",
     "OptionTypeError",
     "Outcome",
+    "Person",
+    "PersonQuestion",
     "Provider",
     "ProviderErrorCode",
     "QuestionError",
@@ -259,6 +269,7 @@ __all__ = [
     "async_route_by_value",
     "async_sift",
     "async_verify",
+    "cascade",
     "connect",
     "decision",
     "dry_run",

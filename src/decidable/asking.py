@@ -22,6 +22,8 @@ from decidable.providers.protocol import Provider
 from decidable.settings import Via
 
 if TYPE_CHECKING:
+    from decidable.ambient import Ledger
+    from decidable.flow.gates import Gate
     from decidable.flow.questions import QuestionAsker
     from decidable.flow.structured import SchemaAsker
 
@@ -44,6 +46,11 @@ class Manner:
         samples: How often a chat model is asked for the same decision.
         seed: Shuffles the options of each sample; None leaves them in order.
         logprobs: Whether a chat model's token log-probabilities are wanted for the options.
+        orders: In how many orders of the options a decision model is asked.
+        gate: How sure the pick must be.
+        ledger: Where receipts are kept.
+        unsure: Name of the option that is taken when the pick is not sure enough.
+        first: Whether the first provider of a chain is asked.
     """
 
     max_retries: int
@@ -57,6 +64,11 @@ class Manner:
     samples: int = 1
     seed: int | None = None
     logprobs: bool = False
+    orders: int = 1
+    gate: Gate | None = None
+    ledger: Ledger | None = None
+    unsure: str | None = None
+    first: bool = True
 
     def sample(self, number: int) -> Manner:
         """The manner of one of several samples: with a seed, each has its own, else all would be the same."""
@@ -86,14 +98,48 @@ def picking(  # noqa: PLR0917 - on the hot path, where keywords cost
         UnaskableError: The provider cannot be asked this menu in this manner; nothing was sent.
     """
     provider = call.provider
-    if filler is not None and not provider.capabilities.chat:
-        return _picked_and_filled(menu, prompt, state, manner, call, filler)
+    if provider.capabilities.person:
+        from decidable.flow.people import decided  # most chains are of models alone
+
+        return decided(menu, prompt, state, call)
+    if not provider.capabilities.chat:
+        return _typed(menu, prompt, state, manner, call, filler)
+    if manner.gate is None and manner.orders == 1:
+        return _written(menu, prompt, state, manner, call)
+    from decidable.flow.gates import if_sure, refuse_unmeasured  # most decisions are taken as they come
+
+    if manner.orders > 1 and manner.samples == 1:
+        manner = replace(manner, samples=manner.orders, seed=manner.seed or 0)
+    refuse_unmeasured(manner.gate, call, manner)
+    found = _written(menu, prompt, state, manner, call)
+    return found if manner.gate is None else if_sure(found, manner.gate)
+
+
+def _typed(  # noqa: PLR0917 - as `picking`
+    menu: Menu, prompt: Content, state: Any, manner: Manner, call: Call, filler: tuple[Call, Manner] | None
+) -> Flow[Picked]:
+    """The flow that comes to a choice by typed questions."""
+    from decidable.flow.typed_picking import picked_by_questions  # a program with chat models never needs it
+
+    _refuse_what_writers_have(manner, call.provider)
+    if filler is None:
+        return picked_by_questions(menu, prompt, state, manner, call, None)
+    writer, own = filler
+
+    def fill(option: Option[Any]) -> Flow[Picked]:
+        return picked(writer, chat_asker(Menu((option,)), about(prompt, state), own, writer.provider))
+
+    return picked_by_questions(menu, prompt, state, manner, call, fill)
+
+
+def _written(menu: Menu, prompt: Content, state: Any, manner: Manner, call: Call) -> Flow[Picked]:
+    """The flow that comes to a choice by asking a model that writes."""
+    provider = call.provider
     if manner.samples > 1 or manner.seed is not None or manner.logprobs:
-        if provider.capabilities.chat:
-            return _sampled(menu, _about(prompt, state), manner, call)
-    elif state is None and manner.via == "menu" and provider.capabilities.chat:
-        return picked(call, _asker(menu, prompt, manner, provider))  # most decisions, and they are in a hurry
-    return picked(call, asker_of(menu, prompt, state, manner, provider))
+        return _sampled(menu, about(prompt, state), manner, call)
+    if state is None and manner.via == "menu":
+        return picked(call, chat_asker(menu, prompt, manner, provider))  # most decisions, and they are in a hurry
+    return picked(call, chat_asker(menu, about(prompt, state), manner, provider))
 
 
 def asker_of(
@@ -113,15 +159,15 @@ def asker_of(
         UnaskableError: The provider cannot be asked this menu in this manner; nothing was sent.
     """
     if not provider.capabilities.chat:
-        return _questions(menu, prompt, state, manner, provider, can_fill=can_fill)
-    return _asker(menu, _about(prompt, state), manner, provider)
+        return question_asker(menu, prompt, state, manner, provider, can_fill=can_fill)
+    return chat_asker(menu, about(prompt, state), manner, provider)
 
 
-def _about(prompt: Content, state: Any) -> Content:
+def about(prompt: Content, state: Any) -> Content:
     return prompt if state is None else with_text(prompt, state_text(state))
 
 
-def _asker(menu: Menu, content: Content, manner: Manner, provider: Provider) -> Asker[Choice]:
+def chat_asker(menu: Menu, content: Content, manner: Manner, provider: Provider) -> Asker[Choice]:
     """The way of asking a chat model that the manner names."""
     if manner.via == "tools":
         return _tools(menu, content, manner, provider)
@@ -163,11 +209,16 @@ def _schema(menu: Menu, provider: Provider) -> Mapping[str, Any]:
     return menu_schema(menu)
 
 
-def _questions(
+def question_asker(
     menu: Menu, prompt: Content, state: Any, manner: Manner, provider: Provider, *, can_fill: bool = False
 ) -> QuestionAsker:
-    from decidable.flow.questions import QuestionAsker  # a program with chat models never needs it
+    from decidable.flow.questions import QuestionAsker  # as above
 
+    _refuse_what_writers_have(manner, provider)
+    return QuestionAsker(menu, prompt, state, provider, manner.model, can_fill=can_fill)
+
+
+def _refuse_what_writers_have(manner: Manner, provider: Provider) -> None:
     for name, given in (
         ("via", manner.via != "menu"),
         ("samples", manner.samples > 1),
@@ -179,26 +230,6 @@ def _questions(
             raise UnaskableError(
                 f"{provider.name} answers typed questions, with probabilities; {name}= is for models that write"
             )
-    return QuestionAsker(menu, prompt, state, provider, manner.model, can_fill=can_fill)
-
-
-def _picked_and_filled(  # noqa: PLR0917 - as `picking`
-    menu: Menu, prompt: Content, state: Any, manner: Manner, call: Call, filler: tuple[Call, Manner]
-) -> Flow[Picked]:
-    """The flow of a decision model's pick, whose arguments another model writes where no question can fill them."""
-    from decidable.flow.questions import filled
-
-    asker = _questions(menu, prompt, state, manner, call.provider, can_fill=True)
-    found = picked(call, asker)
-    if not asker.unfilled:
-        return found
-    writer, own = filler
-
-    def fill(option: Option[Any]) -> Flow[Picked]:
-        return picked(writer, _asker(Menu((option,)), _about(prompt, state), own, writer.provider))
-
-    fill(menu.index[next(iter(asker.unfilled))]).close()  # refused now, not once the pick is paid
-    return filled(found, asker.unfilled, fill)
 
 
 def _sampled(menu: Menu, content: Content, manner: Manner, call: Call) -> Flow[Picked]:
@@ -219,7 +250,7 @@ def _sampled(menu: Menu, content: Content, manner: Manner, call: Call) -> Flow[P
         return label_ballot(call, LabelAsker(shown, content, max_retries=manner.max_retries, base=base, top=top))
 
     def plain(shown: Menu, number: int) -> Flow[Ballot]:
-        return _plain_ballot(call, _asker(shown, content, manner.sample(number), provider))
+        return _plain_ballot(call, chat_asker(shown, content, manner.sample(number), provider))
 
     def complete(ballot: Ballot) -> Flow[tuple[Choice, tuple[Attempt, ...]]]:
         return _completed(call, Menu((menu.index[ballot.option],)), content, manner)
@@ -228,7 +259,7 @@ def _sampled(menu: Menu, content: Content, manner: Manner, call: Call) -> Flow[P
     if manner.logprobs:
         LabelAsker(menu, content, max_retries=0, base=manner.request(), top=top)
     if not manner.logprobs or any(option.fields for option in menu.options):
-        _asker(menu, content, manner, provider)
+        chat_asker(menu, content, manner, provider)
     return vote(call, menus, labelled if manner.logprobs else plain, complete, shuffled=manner.seed is not None)
 
 
@@ -246,7 +277,7 @@ def _completed(call: Call, own: Menu, content: Content, manner: Manner) -> Flow[
         held = bind(Pick(option.name, {}), own)
         if isinstance(held, Choice):
             return held, ()
-    choice, _, attempts = yield from until_valid(call, _asker(own, content, manner, call.provider))
+    choice, _, attempts = yield from until_valid(call, chat_asker(own, content, manner, call.provider))
     return choice, attempts
 
 
@@ -311,9 +342,16 @@ def _text(flow: Flow[Any], must: bool) -> Flow[str]:
 
 
 def chain(
-    menu: Menu, prompt: Content, state: Any, manner: Manner, calls: Sequence[Call], *, on: Collection[str]
+    menu: Menu,
+    prompt: Content,
+    state: Any,
+    manner: Manner,
+    calls: Sequence[Call],
+    *,
+    on: Collection[str],
+    gates: Sequence[Gate | None] | None = None,
 ) -> Flow[Picked]:
-    """The flow that comes to a choice by asking one provider after the other.
+    """The flow that comes to a choice by asking one provider after the other, each as sure as it must be.
 
     Raises:
         UnaskableError: None of them can be asked this menu.
@@ -322,8 +360,10 @@ def chain(
     from decidable.flow.record_parts import Fallback
 
     legs, skipped = [], []
-    for call in calls:
+    for place, call in enumerate(calls):
         own = manner_for(call, manner, calls)
+        if gates is not None:
+            own = replace(own, gate=gates[place])
         try:
             first = picking(menu, prompt, state, own, call, _filler(call, manner, calls))
         except UnaskableError as error:
@@ -341,7 +381,7 @@ def _filler(call: Call, manner: Manner, calls: Sequence[Call]) -> tuple[Call, Ma
         return None
     for other in calls:
         if other.provider.capabilities.chat:
-            return other, replace(manner, model=None, samples=1, seed=None, logprobs=False)
+            return other, replace(manner, model=None, samples=1, seed=None, logprobs=False, orders=1, gate=None)
     return None
 
 
@@ -364,5 +404,6 @@ def chain_of_answers(
 def manner_for(call: Call, manner: Manner, calls: Sequence[Call]) -> Manner:
     """The manner for one provider of a chain: a model's name is only good for the first."""
     if not call.provider.capabilities.chat:  # what is for models that write has no meaning there
-        return replace(manner, model=None, via="menu", samples=1, seed=None, logprobs=False, sampling=None)
-    return manner if call is calls[0] else replace(manner, model=None)
+        model = manner.model if call is calls[0] else None
+        manner = replace(manner, model=model, via="menu", samples=1, seed=None, logprobs=False, sampling=None)
+    return manner if call is calls[0] else replace(manner, model=None, first=False)

@@ -48,7 +48,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from decidable.approval import ApprovalRequest
-    from decidable.attempt import Attempt
+    from decidable.attempt import Attempt, Origin
+    from decidable.flow.record_parts import Fallback
     from decidable.questions.receipts import Receipt
     from decidable.questions.types import ProviderAttempt
     from decidable.tools import ToolRun
@@ -379,12 +380,16 @@ class Unsure(DecisionError):  # noqa: N818 - an outcome that the caller asked fo
         measure: Which number was too low: ``"top"``, ``"margin"``, ``"entropy"``, ``"typesafe"`` or ``"reported"``.
         value: That number.
         at_least: What was asked for.
+        origin: Where the probabilities come from.
+        fallbacks: Providers that were asked before, and why they did not decide.
     """
 
     option: str = ""
     measure: str = "margin"
     value: float = 0.0
     at_least: float = 0.0
+    origin: Origin = "none"
+    fallbacks: tuple[Fallback, ...] = ()
 
     def __init__(
         self, message: str, *, probabilities: Mapping[str, float], margin: float, attempts: Sequence[Attempt] = ()

@@ -13,7 +13,7 @@ from decidable.options import Option, Options, options_of
 from decidable.schema.field import MISSING, Field, placeholder, type_label
 
 if TYPE_CHECKING:
-    from decidable.questions.types import Question
+    from decidable.questions.types import Choice, Question
 
 __all__ = ["Menu", "menu_of"]
 
@@ -53,6 +53,12 @@ class Menu:
             )
         return self._text
 
+    def pick_question(self, instructions: str) -> Choice:
+        """The question that asks which option."""
+        from decidable.questions.types import Choice
+
+        return Choice(instructions or _NEXT, {o.name: o.description or None for o in self.options})
+
     def questions(self, instructions: str, types: frozenset[str], *, sides_required: bool = False) -> Asked:
         """The menu as typed questions: which option, and every finite field of each, asked ahead.
 
@@ -61,11 +67,7 @@ class Menu:
             types: The question types that the model answers, of ``noul``, ``choice``, ``score``.
             sides_required: Whether it answers a yes/no only if both sides are described.
         """
-        from decidable.questions.types import Choice
-
-        asked: dict[str, Question] = {
-            PICK: Choice(instructions or _NEXT, {o.name: o.description or None for o in self.options})
-        }
+        asked: dict[str, Question] = {PICK: self.pick_question(instructions)}
         unfilled: dict[str, list[str]] = {}
         for option in self.options:
             for field in option.fields:

@@ -11,7 +11,7 @@ from decidable.ambient import Ledger, Meter, Scope, current_scope, scope_variabl
 from decidable.asking import Manner, chain, picking
 from decidable.attempt import Repair
 from decidable.binding import check_context
-from decidable.content import Content, ContentInput, content_of
+from decidable.content import Content, ContentInput, content_of, text_of
 from decidable.errors import ArgumentTypeError, RuntimeClosedError, SettingError, UsageError
 from decidable.flow.ask import Call
 from decidable.flow.decide import Picked, decide
@@ -22,7 +22,7 @@ from decidable.flow.record import Decision, FallbackOn
 from decidable.flow.run import HOST, Host
 from decidable.menu import Menu, menu_of
 from decidable.messages import Sampling
-from decidable.options import FunctionOption
+from decidable.options import FunctionOption, Option
 from decidable.providers.callable import CallableProvider
 from decidable.providers.protocol import Provider
 from decidable.providers.registry import resolve_provider
@@ -48,7 +48,10 @@ if TYPE_CHECKING:
     from decidable.approval import Approver
     from decidable.budget import Budget
     from decidable.cancelling import CancelToken
+    from decidable.flow.gates import Gate
+    from decidable.questions.measures import Threshold
     from decidable.questions.receipts import ReceiptStore
+    from decidable.questions.types import Choice
 
 __all__ = ["RuntimeBase", "injected_for", "recorded"]
 
@@ -92,6 +95,7 @@ class RuntimeBase:
         self.fallback_on = checked_fallback(fallback_on)
         self.toolsets = _checked_toolsets(toolsets)
         self.receipts = checked_store(receipts)
+        self.gates: Sequence[tuple[Threshold, ...] | None] | None = None
         self.host = host
         self.providers = (*self._listed(call), *(self._listed(fallback) if fallback is not None else ()))
         self.provider = self.providers[0]
@@ -154,6 +158,12 @@ class RuntimeBase:
         logprobs: bool = False,
         budget: Budget | Meter | None = None,
         approver: Approver | None = None,
+        threshold: float | Threshold | None = None,
+        margin: float | None = None,
+        unsure: Any = None,
+        none_of_these: Any = False,
+        ask_someone: Any = False,
+        orders: int = 1,
         instruction: str = DECISION_INSTRUCTION,
         in_loop: bool = False,
         record: bool = False,
@@ -166,22 +176,82 @@ class RuntimeBase:
         scope = self._scope(timeout_s, budget)
         if approver is not None:
             scope = replace(scope, approver=checked_approver(approver))
-        menu = menu_of(options)
+        menu, taken = menu_of(options), None
+        if unsure is not None or none_of_these is not False or ask_someone is not False:
+            menu, taken = _with_exits(menu, none_of_these, unsure, ask_someone)
         injected, is_guarded = injected_for(menu, self, context, in_loop=in_loop)
         content = prompt if type(prompt) is str else content_of(prompt)
         manner = self._manner(
             scope, max_retries, repair, model, effort, sampling, via, samples, shuffle, logprobs, instruction
         )
         calls = self._calls(scope, on_retry)
-        if len(calls) == 1:
-            found = picking(menu, content, state, manner, calls[0])
-        else:
-            found = chain(menu, content, state, manner, calls, on=self.fallback_on)
+        if orders != 1:
+            manner.orders = checked_samples(orders, "orders")
+        scope = self._kept(scope)
+        manner.ledger = scope.ledger
+        gates = None
+        if threshold is not None or margin is not None or self.gates is not None or taken is not None:
+            gates = self._gated(manner, menu, content, state, threshold, margin, taken)
+        found = self._found(menu, content, state, manner, calls, gates)
+        if taken is not None:
+            found = _or_unsure(found, taken, calls)
         if is_guarded:
             return scope, self._guarded(scope, found, injected, menu, content, state, manner, context, record)
         if scope.recorder is not None:
             return scope, recorded(decide(found, injected), menu, prompt, bare=not record)
         return scope, decide(found, injected, record=record)
+
+    def _kept(self, scope: Scope) -> Scope:
+        """The scope with this runtime's receipts, unless there are some around it."""
+        ledger = scope.ledger
+        if self.receipts is None or (ledger is not None and ledger.store is not None):
+            return scope
+        return replace(scope, ledger=replace(ledger or Ledger(), store=self.receipts))
+
+    def _gated(  # noqa: PLR0917 - one call, of what stands above
+        self,
+        manner: Manner,
+        menu: Menu,
+        content: Content,
+        state: Any,
+        threshold: float | Threshold | None,
+        margin: float | None,
+        taken: Option[Any] | None,
+    ) -> Sequence[Gate | None]:
+        """How sure each provider must be; the first one's is in the manner."""
+        from decidable.flow.gates import Gate, thresholds_of
+
+        def question() -> Choice:
+            return pick_question(menu, content, state)
+
+        given = thresholds_of(threshold, margin)
+        steps = [given] * len(self.providers)
+        if self.gates is not None:
+            steps = [given or own if own is not None else () for own in self.gates]
+        made = [Gate(one, question) if one else None for one in steps]
+        for gate in made:
+            if gate is not None:
+                gate.refuse_unbound(None)
+        manner.gate, manner.unsure = made[0], None if taken is None else taken.name
+        return made
+
+    def _found(  # noqa: PLR0917 - as above
+        self,
+        menu: Menu,
+        content: Content,
+        state: Any,
+        manner: Manner,
+        calls: list[Call],
+        gates: Sequence[Gate | None] | None,
+    ) -> Flow[Picked]:
+        """The flow that comes to a choice, by one provider or several; or to the made-up one of a dry run."""
+        if manner.ledger is not None and manner.ledger.rehearsal is not None:
+            from decidable.rehearsing import rehearsed_pick
+
+            return rehearsed_pick(manner, menu, pick_question(menu, content, state), content, state, calls[0])
+        if len(calls) == 1:
+            return picking(menu, content, state, manner, calls[0])
+        return chain(menu, content, state, manner, calls, on=self.fallback_on, gates=gates)
 
     def _guarded(  # noqa: PLR0917 - one call, of what stands above
         self,
@@ -293,10 +363,7 @@ class RuntimeBase:
         cancel: CancelToken | None = None,
     ) -> tuple[Scope, list[Call]]:
         """The scope of a call that asks typed questions, and for each provider how it is asked; begun now."""
-        scope = self._scope(timeout_s, budget)
-        ledger = scope.ledger
-        if self.receipts is not None and (ledger is None or ledger.store is None):
-            scope = replace(scope, ledger=replace(ledger or Ledger(), store=self.receipts))
+        scope = self._kept(self._scope(timeout_s, budget))
         calls = self._calls(scope, on_retry)
         for call in calls:
             call.cancel = cancel
@@ -338,6 +405,23 @@ class RuntimeBase:
             None if shuffle is False else checked_seed(shuffle),
             bool(logprobs),
         )
+
+
+def pick_question(menu: Menu, content: Content, state: Any) -> Choice:
+    """The question that the pick answers: what a threshold is bound to, and what a decision model is asked."""
+    return menu.pick_question(text_of(content) if state is not None else "")
+
+
+def _with_exits(menu: Menu, none_of_these: Any, unsure: Any, ask_someone: Any) -> tuple[Menu, Option[Any] | None]:
+    from decidable.exits import with_exits  # most menus have no ways out
+
+    return with_exits(menu, none_of_these, unsure, ask_someone)
+
+
+def _or_unsure(found: Flow[Picked], taken: Option[Any], calls: list[Call]) -> Flow[Picked]:
+    from decidable.flow.gates import or_unsure  # few menus say what to do when it is unsure
+
+    return or_unsure(found, taken, calls)
 
 
 def recorded(flow: Flow[Decision[Any]], menu: Menu, prompt: Any, *, bare: bool) -> Flow[Any]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from decidable.ambient import Meter
     from decidable.approval import Approver
     from decidable.budget import Budget
+    from decidable.questions.measures import Threshold
     from decidable.questions.receipts import ReceiptStore
     from decidable.runtimes import Runtime
 
@@ -72,6 +73,12 @@ class DecisionSettings(TypedDict, total=False):
     sampling: Sampling | Mapping[str, Any] | None
     budget: Budget | Meter | None
     approver: Approver | None
+    threshold: float | Threshold | None
+    margin: float | None
+    unsure: Any
+    none_of_these: Any
+    ask_someone: Any
+    orders: int
 
 
 class ExecSettings(TypedDict, total=False):
@@ -257,10 +264,10 @@ def checked_repeats(value: Any) -> int | None:
 MOST_SAMPLES = 1000
 
 
-def checked_samples(value: Any) -> int:
-    """`value` as a number of samples."""
+def checked_samples(value: Any, name: str = "samples") -> int:
+    """`value` as a number of samples, or of orders."""
     if type(value) is not int or not 1 <= value <= MOST_SAMPLES:
-        raise SettingError(f"samples counts samples, from 1 to {MOST_SAMPLES}, not {value!r}")
+        raise SettingError(f"{name} counts {name}, from 1 to {MOST_SAMPLES}, not {value!r}")
     return value
 
 

@@ -72,7 +72,7 @@ def settings_of(manner: Manner, *, menu: Menu | None, record: bool, **more: Any)
         record: Whether the run ends in the whole record.
         more: Whatever else is needed to go on.
     """
-    kept = {f.name: getattr(manner, f.name) for f in fields(manner)}
+    kept = {f.name: getattr(manner, f.name) for f in fields(manner) if f.name not in ("gate", "ledger")}
     if more.get("state") is not None:
         more["state"] = state_json(more["state"])
     return {"manner": kept, "options": None if menu is None else list(menu.index), "record": record, **more}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from decidable.ambient import Meter
     from decidable.approval import Approver
     from decidable.budget import Budget
+    from decidable.questions.measures import Threshold
 
     Plain: TypeAlias = (
         str | int | float | complex | bytes | Enum | list[Any] | dict[str, Any] | set[Any] | frozenset[Any] | None
@@ -86,6 +87,12 @@ def make(
     sampling: Sampling | Mapping[str, Any] | None = None,
     budget: Budget | Meter | None = None,
     approver: Approver | None = None,
+    threshold: float | Threshold | None = None,
+    margin: float | None = None,
+    unsure: Any = None,
+    none_of_these: Any = False,
+    ask_someone: Any = False,
+    orders: int = 1,
 ) -> Any:
     """Let a model pick one option, and return what it results in.
 
@@ -120,9 +127,22 @@ def make(
         approver: Asked before an option runs that requires approval (`decidable.tool`): a function of a
             `decidable.ApprovalRequest` that returns True, False or ``Denied("why")``. What is denied is told to the
             model, which picks again.
+        threshold: How sure the pick must be: the least probability of the option picked, in [0, 1], or a
+            `decidable.Threshold` on another measure. A chat model needs ``samples=`` or ``logprobs=`` for it.
+        margin: How far ahead of the second option the one picked must be, in [0, 1].
+        unsure: What happens to a pick that is not sure enough, and, unless it is the name of an option, a way out that
+            the model may pick by itself. The name of an option of the menu; a function or value; or True, which
+            results in `decidable.Exit.UNSURE`. None raises `Unsure`. With several providers, the next is asked first.
+        none_of_these: A way out for when no option fits: True results in ``Exit.NONE_OF_THESE``; a function or value
+            in itself.
+        ask_someone: A way out for what a person must decide: likewise, ``Exit.ASK_SOMEONE``.
+        orders: In how many orders of the options a decision model is asked, all in one request; the mean of its
+            probabilities counts, and ``Decision.votes`` says how much they differ. A chat model is asked as often.
 
     Raises:
         DecisionError: The model made no valid pick; `.kind` and `.attempts` say why.
+        Unsure: It is not as sure as it must be.
+        ThresholdMismatchError: The threshold was made for another model or question.
         ApprovalRequired: The pick needs a person's word, and there is no approver; ``runtime.resume`` goes on.
         BudgetExceeded: The budget is spent.
         LLMError: The provider failed.
@@ -159,6 +179,12 @@ def make(
         sampling=sampling,
         budget=budget,
         approver=approver,
+        threshold=threshold,
+        margin=margin,
+        unsure=unsure,
+        none_of_these=none_of_these,
+        ask_someone=ask_someone,
+        orders=orders,
     )
     return asked.run(flow, scope)
 

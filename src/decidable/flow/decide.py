@@ -44,6 +44,7 @@ class Picked:
         tool_runs: The tools that ran before.
         decider: Who decided, where somebody else filled the arguments.
         filling: The reply that filled them, or None.
+        unsure_of: The option that the model picked, where it was not sure enough and another one was taken; or None.
     """
 
     choice: Choice
@@ -56,6 +57,7 @@ class Picked:
     tool_runs: tuple[ToolRun, ...] = ()
     decider: Call | None = None
     filling: Reply | None = None
+    unsure_of: str | None = None
 
 
 _FINAL = frozenset({FailureKind.REFUSAL, FailureKind.UNSURE})
@@ -218,6 +220,8 @@ def _recorded(found: Picked, result: Any) -> Decision[Any]:
         fallbacks=found.fallbacks,
         tool_runs=found.tool_runs,
         filled_by=found.calls[-1].provider.name if found.filling is not None else None,
+        unsure_of=found.unsure_of,
+        calls=found.calls,
     )
 
 
@@ -246,7 +250,9 @@ def _exhausted(attempts: list[Attempt], wanted: str) -> DecisionError:
     probabilities = _probabilities(last.reply)
     if last.kind is FailureKind.UNSURE and probabilities is not None:
         margin = margin_of(probabilities)
-        return Unsure(f"unsure: {last.message}", probabilities=probabilities, margin=margin, attempts=attempts)
+        error = Unsure(f"unsure: {last.message}", probabilities=probabilities, margin=margin, attempts=attempts)
+        error.option, error.value, error.origin = max(probabilities, key=probabilities.__getitem__), margin, "model"
+        return error
     text = " ".join(last.reply.text[: _HEAD * 2].split())
     head = text if len(text) <= _HEAD else text[: _HEAD - 3] + "..."
     count = f"{len(attempts)} replies" if len(attempts) > 1 else "1 reply"

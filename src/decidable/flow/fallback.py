@@ -75,6 +75,8 @@ def _first(legs: Sequence[Leg], on: Collection[str], skipped: Sequence[Fallback]
             reason = _reason(error)
             if leg is legs[-1] or reason not in (*on, "unaskable") or _too_late(error, leg.call):
                 _note(error, failed)
+                if isinstance(error, Unsure):
+                    error.fallbacks = tuple(failed)
                 raise
             failed.append(Fallback(leg.call.provider.name, reason, error))
         except UsageError as error:  # a mistake in the program must not hide what made it show

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from decidable import binding
 from decidable.attempt import Attempt, Failure, FailureKind, Pick
@@ -22,8 +22,12 @@ from decidable.options import Option
 from decidable.providers.checking import check_request
 from decidable.providers.protocol import Capabilities, Provider
 from decidable.questions.checking import in_words, invalid_answers
-from decidable.questions.types import Answer, ChoiceAnswer, NoulAnswer, QuestionRequest, Refusal
+from decidable.questions.rules import averaged
+from decidable.questions.types import Answer, Choice, ChoiceAnswer, NoulAnswer, Question, QuestionRequest, Refusal
 from decidable.schema.field import Field
+
+if TYPE_CHECKING:
+    from decidable.flow.record_parts import Votes
 
 __all__ = ["QuestionAsker", "filled"]
 
@@ -40,6 +44,7 @@ class QuestionAsker:
         provider: Who is asked.
         model: The model to ask.
         can_fill: Whether somebody else can fill what is no question, once the option is picked.
+        orders: In how many orders of the options the pick is asked for, all in one request; the mean counts.
 
     Raises:
         UnaskableError: The provider cannot be asked this menu; nothing was sent.
@@ -49,7 +54,15 @@ class QuestionAsker:
     wanted = "valid pick"
 
     def __init__(
-        self, menu: Menu, prompt: Content, state: Any, provider: Provider, model: str | None, *, can_fill: bool = False
+        self,
+        menu: Menu,
+        prompt: Content,
+        state: Any,
+        provider: Provider,
+        model: str | None,
+        *,
+        can_fill: bool = False,
+        orders: int = 1,
     ) -> None:
         capabilities = provider.capabilities
         self.menu = menu
@@ -67,6 +80,10 @@ class QuestionAsker:
                 f"{provider.name}: this menu cannot be asked as questions: {problems}. A fallback that writes text can "
                 "fill them: Runtime(..., fallback='openai:...')"
             )
+        self.picks: tuple[str, ...] = (PICK,)
+        if orders > 1:
+            self.questions = _in_orders(self.questions, menu, orders)
+            self.picks = tuple(name for name in self.questions if name.partition("#")[0] == PICK)
         about, images = _state(prompt, state, provider.name, capabilities)
         self._request = QuestionRequest(about, self.questions, model, images)
         try:
@@ -84,20 +101,37 @@ class QuestionAsker:
         if invalid is not None:
             return Failure(FailureKind.INCONSISTENT_ANSWER, in_words(*invalid))
         answers: Mapping[str, Answer] = reply.answers or {}
-        pick = answers[PICK]
-        if not isinstance(pick, ChoiceAnswer):
+        given = [answer for name in self.picks if isinstance(answer := answers[name], ChoiceAnswer)]
+        if len(given) < len(self.picks):
             return Failure(FailureKind.REFUSAL, "the model declined to pick an option")
-        margin = margin_of(pick.probabilities)
+        picked, probabilities = given[0].choice, given[0].probabilities
+        if len(given) > 1:
+            probabilities = averaged([one.probabilities for one in given], tuple(self.menu.index))
+            picked = max(probabilities, key=probabilities.__getitem__)
+        margin = margin_of(probabilities) if self.min_margin else 0.0
         if margin < self.min_margin:
-            close = sorted(pick.probabilities, key=lambda name: -pick.probabilities[name])[:2]
-            shown = " and ".join(f"{name!r} ({pick.probabilities[name]:.2f})" for name in close)
+            close = sorted(probabilities, key=lambda name: -probabilities[name])[:2]
+            shown = " and ".join(f"{name!r} ({probabilities[name]:.2f})" for name in close)
             return Failure(
                 FailureKind.UNSURE, f"{shown} are {margin:.2f} apart, and at least {self.min_margin:.2f} was asked for"
             )
-        choice = self._filled(self.menu.index[pick.choice], answers)
+        choice = self._filled(self.menu.index[picked], answers)
         if isinstance(choice, Failure):
             return choice
-        return replace(choice, probabilities=pick.probabilities, origin="model")
+        return replace(choice, probabilities=probabilities, origin="model")
+
+    def votes(self, reply: Reply) -> Votes | None:
+        """What the model said to each order of the options; None where there was but one."""
+        if len(self.picks) == 1:
+            return None
+        from decidable.flow.record_parts import Vote, Votes  # few ask for several orders
+
+        votes = []
+        for name in self.picks:
+            answer, question = (reply.answers or {})[name], self.questions[name]
+            if isinstance(answer, ChoiceAnswer) and isinstance(question, Choice):
+                votes.append(Vote(answer.choice, tuple(question.criteria), answer.probabilities))
+        return Votes(tuple(votes), shuffled=True)
 
     def _filled(self, option: Option[Any], answers: Mapping[str, Answer]) -> binding.Choice | Failure:
         """The option with the arguments that were asked ahead; without any, where somebody else fills them."""
@@ -111,6 +145,18 @@ class QuestionAsker:
             if answer is not None:
                 arguments[field.name] = _value(field, answer)
         return bind(Pick(option.name, arguments), self.menu)
+
+
+def _in_orders(questions: Mapping[str, Question], menu: Menu, orders: int) -> dict[str, Question]:
+    """The questions, the pick asked for in so many orders of the options."""
+    from decidable.flow.votes import orders as orders_of  # as above
+
+    pick = questions[PICK]
+    made: dict[str, Question] = {}
+    for number, shown in enumerate(orders_of(menu, orders, 0)):
+        name = f"{PICK}#{number}" if number else PICK
+        made[name] = Choice(pick.instructions, {option.name: option.description or None for option in shown.options})
+    return {**made, **{name: question for name, question in questions.items() if name != PICK}}
 
 
 def filled(

@@ -65,6 +65,7 @@ def settled(
     earlier: Receipt | None = yield from _consulted(store.claim if is_risky else store.find, pending, is_risky=is_risky)
     if earlier is not None and earlier.status == "answered":
         asking.close()
+        call.cost = call.cost or 0.0
         return _replayed(earlier)
     if earlier is not None and is_risky:
         asking.close()

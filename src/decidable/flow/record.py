@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from decidable.attempt import Attempt, Origin
 from decidable.messages import Reply, Usage
 
 if TYPE_CHECKING:
-    from decidable.flow.record_parts import Fallback, Votes
+    from decidable.flow.ask import Call
+    from decidable.flow.record_parts import Fallback, Spent, Votes
+    from decidable.questions.measures import Measure
     from decidable.tools import ToolRun
 
 __all__ = ["Decision", "FallbackOn", "margin_of"]
@@ -47,6 +49,9 @@ class Decision(Generic[T_co]):
         tool_runs: The tools that ran before it, in order, with what they gave back.
         filled_by: The provider that filled the arguments, where a decision model picked an option that it could not
             fill; else None.
+        unsure_of: The option that the model picked, where it was not sure enough and the one of ``unsure=`` was taken;
+            else None.
+        calls: How each provider was asked; `spent` says what it cost.
     """
 
     option: str
@@ -67,11 +72,49 @@ class Decision(Generic[T_co]):
     fallbacks: tuple[Fallback, ...] = ()
     tool_runs: tuple[ToolRun, ...] = ()
     filled_by: str | None = None
+    unsure_of: str | None = None
+    calls: tuple[Call, ...] = field(default=(), repr=False)
 
     @property
     def probability(self) -> float | None:
         """Probability of the option picked, or None."""
         return None if self.probabilities is None else self.probabilities[self.option]
+
+    @property
+    def request_id(self) -> str | None:
+        """The provider's own id of the request that decided, or None."""
+        return self.reply.request_id
+
+    @property
+    def receipt_id(self) -> str | None:
+        """Id of the receipt of the request that decided, where one is kept."""
+        return None if self.reply.provenance is None else self.reply.provenance.receipt_id
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the pick was read from a receipt, and nobody was asked."""
+        return self.reply.provenance is not None and self.reply.provenance.replayed
+
+    @property
+    def spent(self) -> tuple[Spent, ...]:
+        """Each provider that was asked, in order, and what it cost; the last one decided, or filled the arguments."""
+        from decidable.flow.record_parts import Spent  # few look at it
+
+        return tuple(Spent(call.provider.name, call.requests, call.usage, call.cost) for call in self.calls)
+
+    def confidence(self, measure: Measure = "top") -> float | None:
+        """How sure the pick is; None where nobody knows.
+
+        Args:
+            measure: Which number: ``"top"``, ``"margin"``, ``"entropy"``, ``"typesafe"``, or the provider's own,
+                ``"reported"``. They are not comparable with one another.
+        """
+        from decidable.flow.gates import reported_in  # as above
+        from decidable.questions.measures import measured
+
+        if measure == "reported":
+            return reported_in(self.reply)
+        return None if self.probabilities is None else measured(self.probabilities, measure)
 
     @property
     def margin(self) -> float | None:

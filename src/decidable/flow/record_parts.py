@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from decidable.errors import DecidableError
 from decidable.flow.record import FallbackOn
+from decidable.messages import Usage
 
-__all__ = ["Fallback", "Vote", "Votes"]
+__all__ = ["Fallback", "Spent", "Vote", "Votes"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,6 +25,23 @@ class Fallback:
     provider: str
     reason: FallbackOn
     error: DecidableError
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one provider took for a decision.
+
+    Attributes:
+        provider: Its name.
+        requests: Replies, re-asks and samples included.
+        usage: Their tokens, or None if unknown.
+        cost: US dollars, or None if unknown.
+    """
+
+    provider: str
+    requests: int
+    usage: Usage | None
+    cost: float | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

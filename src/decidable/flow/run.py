@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from decidable.ambient import Recorder, Scope, current_scope, scope_variable
-from decidable.errors import LLMError, LLMErrorReason
+from decidable.errors import LLMError, LLMErrorReason, RequestForbiddenError
 from decidable.flow import running, together
 from decidable.flow.effects import (
     Announce,
@@ -213,6 +213,11 @@ class Run:
 
     def _admit(self, effect: Send) -> None:
         refuse_if_forbidden(effect.provider)
+        ledger = current_scope().ledger
+        if ledger is not None and ledger.rehearsal is not None:
+            raise RequestForbiddenError(
+                f"in a dry run nothing is sent to {effect.provider.name!r}, and what it would write is not made up"
+            )
         if effect.deadline is not None and self.host.clock() >= effect.deadline:
             raise _late(effect, "was not asked: the time given was over before", sent=False)
 

@@ -118,7 +118,11 @@ class Putting:
             from decidable.rehearsing import rehearsed  # only in a dry run
 
             return rehearsed(self.scope.ledger.rehearsal, call, request, draft)
-        if call.provider.capabilities.chat:
+        if call.provider.capabilities.person:
+            from decidable.flow.people import told  # most chains are of models alone
+
+            asking = told(call, request)
+        elif call.provider.capabilities.chat:
             from decidable.judgments.writing import written  # only where a model that writes is asked
 
             asking = written(call, request, self.runtime, self.scope, self.settings, self.must_measure)

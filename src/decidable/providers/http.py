@@ -166,7 +166,7 @@ class Transport:
             self.base_url + call.path,
             content=content,
             headers=headers,
-            timeout=httpx.Timeout(**limits),
+            timeout=tuple(limits[one] for one in ("connect", "read", "write", "pool")),  # of any httpx's own making
         )
 
     def _url(self, path: str) -> httpx.URL:

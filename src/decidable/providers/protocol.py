@@ -58,6 +58,7 @@ class Capabilities:
         forced_tools: Can be made to call a tool, by all of its models.
         streaming: Has `StreamingProvider`'s methods.
         top_logprobs: How many alternatives per token it reports with their log-probabilities; 0 if none.
+        person: Is a person, asked by a function of the caller's: `decidable.Person`.
     """
 
     chat: bool = False
@@ -76,6 +77,7 @@ class Capabilities:
     forced_tools: bool = False
     streaming: bool = False
     top_logprobs: int = 0
+    person: bool = False
 
 
 @runtime_checkable
