@@ -185,7 +185,7 @@ class RuntimeBase:
             scope, max_retries, repair, model, effort, sampling, via, samples, shuffle, logprobs, instruction
         )
         calls = self._calls(scope, on_retry)
-        if orders != 1:
+        if type(orders) is not int or orders != 1:
             manner.orders = checked_samples(orders, "orders")
         scope = self._kept(scope)
         manner.ledger = scope.ledger

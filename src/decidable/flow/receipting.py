@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -88,7 +89,8 @@ def settled(
 def _pending(call: Call, request: QuestionRequest, draft: Draft, ledger: Ledger) -> Flow[Receipt]:
     today: float = yield Today()
     questions = {name: question_json(question) for name, question in request.questions.items()}
-    state_sha256 = sha256_of([request.state, sorted(request.images)] if request.images else request.state)
+    images = {token: hashlib.sha256(part.data).hexdigest() for token, part in request.images.items()}
+    state_sha256 = sha256_of([request.state, images] if images else request.state)
     name = call.provider.name
     request_of: dict[str, Any] = {"index": draft.index, "count": draft.count}
     if draft.items is not None:

@@ -9,6 +9,7 @@ questions = {
 }
 """
 
+from decidable.questions.canonical import canonical_json, question_sha256
 from decidable.questions.checking import REASONS, answers_of, invalid_answers
 from decidable.questions.compiling import question_of, questions_of
 from decidable.questions.decoding import (
@@ -20,6 +21,7 @@ from decidable.questions.decoding import (
     synthetic_answers,
 )
 from decidable.questions.limits import Limits
+from decidable.questions.measures import Measure, Threshold, measured
 from decidable.questions.spelling import answer_json, question_json
 from decidable.questions.types import (
     Answer,
@@ -37,6 +39,7 @@ from decidable.questions.types import (
     Refusal,
     Score,
     ScoreAnswer,
+    Stated,
 )
 
 __all__ = [
@@ -48,6 +51,7 @@ __all__ = [
     "CostBasis",
     "Evidence",
     "Limits",
+    "Measure",
     "Noul",
     "NoulAnswer",
     "Provenance",
@@ -58,14 +62,19 @@ __all__ = [
     "Score",
     "ScoreAnswer",
     "Sidecar",
+    "Stated",
+    "Threshold",
     "answer_json",
     "answers_of",
+    "canonical_json",
     "confidence_of",
     "decode",
     "derived_confidence",
     "invalid_answers",
+    "measured",
     "question_json",
     "question_of",
+    "question_sha256",
     "questions_of",
     "sidecar_of",
     "synthetic_answers",
