@@ -73,7 +73,7 @@ def dry_run() -> Iterator[DryRun]:
         ...     bool(ask("Is a refund asked for?", "Charged twice!", runtime=Runtime(FauxSystemOne().provider())))
         False
         >>> [(one.kind, one.provider) for one in would.requests]
-        [('ask', 'faux')]
+        [('ask', 'typesafe')]
     """
     would, scope = DryRun(), current_scope()
     with use_scope(replace(scope, ledger=replace(scope.ledger or Ledger(), rehearsal=would))):
