@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import json
+import tempfile
+import time
 from collections.abc import Callable
 
 import httpx
 
-from decidable import Judge, Runtime, decision, judge_from_provider, systemone_provider
+from decidable import (
+    Judge,
+    Runtime,
+    decision,
+    judge,
+    judge_from_provider,
+    sift,
+    systemone_provider,
+    use_receipts,
+)
 from decidable.messages import Reply, Request
 from decidable.providers.protocol import Capabilities, SyncProvider
 from decidable.questions import (
@@ -21,6 +32,7 @@ from decidable.questions import (
     answer_json,
     question_json,
 )
+from decidable.receipts import SQLiteReceipts
 from report import Line
 from task import TICKET
 from timing import cpu_us, cpu_us_each
@@ -87,10 +99,19 @@ def typed_questions(batches: int) -> list[Line]:
     if not asked() or not over_http():
         raise RuntimeError("the answers did not come out as scripted")
     runtime = Runtime(Picking())
+    judging = Runtime(InProcess())
     options = {"billing": 1, "tech": 2, "sales": 3}
     ours, floor = cpu_us_each([over_http, bare], batches=batches)
     return [
         Line("10 questions, in this process", cpu_us(asked, batches=batches), "us", _IN_PROCESS_US),
+        Line(
+            "judge with 10 questions, in this process",
+            cpu_us(lambda: judge(TICKET, QUESTIONS, runtime=judging), batches=batches),
+            "us",
+            120,
+        ),
+        *_sifted(),
+        _kept_on_disk(),
         Line("10 questions over HTTP", ours, "us", floor + _ADDED_US, floor, note=f"adds {ours - floor:.0f} us"),
         Line(
             "a decision on a decision model, 3 values",
@@ -101,5 +122,42 @@ def typed_questions(batches: int) -> list[Line]:
     ]
 
 
-def _asking(judge: Judge) -> Callable[[], object]:
-    return lambda: judge.ask(TICKET, QUESTIONS).answers
+class Yes(InProcess):
+    """Says yes to everything."""
+
+    def send(self, request: Request, deadline: float | None = None) -> Reply:
+        """Its answers."""
+        return Reply(answers={name: NoulAnswer(0.9) for name in request.questions})
+
+
+def _sifted() -> list[Line]:
+    """How the time of a sift grows with its items."""
+    runtime, late = Runtime(Yes()), {"late": Noul("Is it late?")}
+
+    def each(count: int) -> float:
+        items = [{"n": number, "text": TICKET} for number in range(count)]
+        begun = time.perf_counter()
+        sift(items, late, keep="late", runtime=runtime)
+        return (time.perf_counter() - begun) / count * 1e6
+
+    each(1000)
+    small, large = each(1000), each(10_000)
+    return [Line("sift, each of 10,000 items / of 1,000", large / small, "x", 1.5, note=f"{large:.0f} us an item")]
+
+
+def _kept_on_disk() -> Line:
+    """What a receipt in SQLite adds to a request."""
+    runtime, late, count = Runtime(Yes()), {"late": Noul("Is it late?")}, 200
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        store = SQLiteReceipts(f"{folder}/receipts.db")
+        with use_receipts(store):
+            begun = time.perf_counter()
+            for number in range(count):
+                judge(f"ticket {number}", late, runtime=runtime)
+            ms = (time.perf_counter() - begun) / count * 1000
+        store.close()
+    return Line("a judgement with its receipt in SQLite, wall", ms, "ms", 1)
+
+
+def _asking(asked: Judge) -> Callable[[], object]:
+    return lambda: asked.ask(TICKET, QUESTIONS).answers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 import runpy
 import subprocess
@@ -116,7 +117,16 @@ def test_a_trace_that_is_off_costs_no_call():
 
 
 @pytest.mark.parametrize(
-    "name", ["ticket_router", "work_then_decide", "nested_functions", "support_agent", "ask_a_decision_model"]
+    "name",
+    [
+        "ticket_router",
+        "work_then_decide",
+        "nested_functions",
+        "support_agent",
+        "ask_a_decision_model",
+        "triage_with_unsure",
+        "sift_a_csv",
+    ],
 )
 def test_examples_run(name, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", [name])
@@ -124,6 +134,19 @@ def test_examples_run(name, capsys, monkeypatch):
         pytest.importorskip("onnxruntime", reason="needs decidable[local]")
     runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
     assert len(capsys.readouterr().out.splitlines()) > 3
+
+
+def test_the_example_of_a_crash_asks_nothing_twice():
+    command = [sys.executable, str(ROOT / "examples" / "resume_after_crash.py")]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    )
+    second = done.stdout.partition("The second run:\n")[2].splitlines()
+    assert [line.split(": ")[1] for line in second] == [
+        "answered from its receipt",
+        "decision_interrupted",
+        "answered by the service",
+    ]
 
 
 def test_the_router_decides_every_message_and_mostly_right(capsys):
