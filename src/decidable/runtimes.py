@@ -47,6 +47,8 @@ class Runtime(Turns):
         fallback_on: When: some of ``"failure"`` (the provider failed, after its retries), ``"exhausted"`` (no valid
             pick, after its re-asks), ``"unsure"``, and ``"refusal"``. Default all but the last. A provider that cannot
             be asked at all is always passed over. At the deadline nobody else is asked.
+        receipts: Keeps a receipt of every typed question, of which none that is paid for is asked twice: a store of
+            `decidable.receipts`. One around the call (`decidable.use_receipts`) goes first.
         host: Clock, sleep and chance; for tests.
 
     Raises:

@@ -14,6 +14,8 @@ from verbs_kit import Model, runtime
 
 from decidable import (
     ArgumentTypeError,
+    Budget,
+    BudgetExceeded,
     CancelToken,
     DecisionProviderError,
     LLMError,
@@ -32,6 +34,7 @@ from decidable import (
     sift,
     step,
     trace,
+    use_budget,
     verify,
 )
 from decidable.questions import Choice, Noul, NoulAnswer, Score, canonical_json
@@ -454,6 +457,24 @@ def test_what_is_known_to_have_failed_may_be_asked_again(reopened, replay):
         assert ask("Late?", "s", runtime=rt)
     (one,) = reopened().all()
     assert one.status == "answered"
+
+
+def test_a_provider_that_broke_may_have_sent_it_so_it_is_not_asked_again():
+    store, rt = MemoryReceipts(), runtime(say, replay="never", fail=failing(ValueError("a bug")))
+    with use_receipts(store):
+        with pytest.raises(ValueError, match="a bug"):
+            ask("Late?", "s", runtime=rt)
+        assert outcome_of(ask, "Late?", "s", runtime=rt).kind == "decision_interrupted"
+    assert (len(rt.asked.requests), store.all()[0].in_doubt) == (1, True)
+
+
+def test_a_spent_budget_sent_nothing_so_it_may_be_asked_again():
+    rt = runtime(say, replay="never")
+    with use_receipts(MemoryReceipts()) as store, use_budget(Budget(requests=1)):
+        ask("Late?", "s", runtime=rt)
+        with pytest.raises(BudgetExceeded):
+            ask("Late?", "t", runtime=rt)
+    assert (store.all()[1].status, store.all()[1].may_be_asked_again) == ("failed", True)
 
 
 def test_a_safe_provider_is_asked_again_after_an_unknown_outcome():

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from decidable.ambient import Ledger
-from decidable.errors import DecisionProviderError, ProviderErrorCode, ReceiptError
+from decidable.errors import DecidableError, DecisionProviderError, ProviderErrorCode, ReceiptError
 from decidable.flow.ask import Call
 from decidable.flow.effects import Consult, Flow, Now, Today
 from decidable.messages import Reply, Usage
@@ -151,7 +151,8 @@ def _fail(store: Any, pending: Receipt, error: BaseException, latency_ms: float)
     """Keep that a request failed, before its failure goes on its way."""
     code = error.code if isinstance(error, DecisionProviderError) else None
     stopped = code is ProviderErrorCode.ABORTED or not isinstance(error, Exception)
-    doubtful = code is ProviderErrorCode.OUTCOME_UNKNOWN or (stopped and getattr(error, "sent", None) is not False)
+    unforeseen = stopped or not isinstance(error, DecidableError)  # a provider that broke may have sent it before
+    doubtful = code is ProviderErrorCode.OUTCOME_UNKNOWN or (unforeseen and getattr(error, "sent", None) is not False)
     failed = replace(
         pending,
         status="cancelled" if stopped else "failed",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any, Generic, TypeVar, Unpack
 
 from decidable.cancelling import CancelToken
@@ -274,6 +275,7 @@ class _Sifting:
     on_progress: Callable[[int, int], object] | None
     failed: list[BaseException] = field(default_factory=list)
     done: int = 0
+    lock: Lock = field(default_factory=Lock)
 
     def flow(self) -> Flow[Sifted[Any]]:
         """All requests, at most so many at once; then what is kept."""
@@ -301,9 +303,10 @@ class _Sifting:
                 self.failed.append(error)
                 cancel.cancel()
             raise
-        self.done += len(places)
-        if self.on_progress is not None:
-            self.on_progress(self.done, len(self.items))
+        with self.lock:  # requests of a sync call run in threads
+            self.done += len(places)
+            if self.on_progress is not None:
+                self.on_progress(self.done, len(self.items))
         return judgement
 
     def _asked(self, places: range, number: int, count: int, cancel: CancelToken) -> Flow[Judgement]:
